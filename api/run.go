@@ -89,10 +89,10 @@ type Run struct {
 	BundleDigest    string             `json:"bundle_digest" doc:"SHA-256 over the bundle's files"`
 	ArtifactURI     string             `json:"artifact_uri" doc:"Where the model's files are: a path of this server, or host:directory"`
 	Step            string             `json:"step" doc:"What the run is doing right now"`
-	Progress        *Progress          `json:"progress" nullable:"true"`
+	Progress        *Progress          `json:"progress"`
 	Attempt         int                `json:"attempt" doc:"From 1; grows when a scheduler starts the run again"`
-	Writeback       *Writeback         `json:"writeback" nullable:"true" doc:"What became of the predictions; null until they were published"`
-	Queue           *Queue             `json:"queue" nullable:"true" doc:"Place in the queue; null once the run has left it"`
+	Writeback       *Writeback         `json:"writeback" doc:"What became of the predictions; null until they were published"`
+	Queue           *Queue             `json:"queue" doc:"Place in the queue; null once the run has left it"`
 	CancelRequested bool               `json:"cancel_requested" doc:"A cancel was asked for and has not taken effect yet"`
 	Environment     map[string]string  `json:"environment" doc:"Interpreter and package versions of the machine that trained"`
 }

@@ -10,8 +10,8 @@ type MetricsReport struct {
 type SchemaScores struct {
 	Schema   string       `json:"schema"`
 	Kind     SchemeKind   `json:"kind"`
-	Val      *SplitScores `json:"val" nullable:"true"`
-	Test     *SplitScores `json:"test" nullable:"true"`
+	Val      *SplitScores `json:"val"`
+	Test     *SplitScores `json:"test"`
 	Train    Metrics      `json:"train" doc:"Figures on training rows, as the trainer reported them"`
 	Warnings []string     `json:"warnings"`
 }
@@ -26,7 +26,7 @@ type SplitScores struct {
 	MAE            *float64     `json:"mae" nullable:"true" doc:"Ordinal only: mean absolute error in scale points"`
 	QuadraticKappa *float64     `json:"quadratic_kappa" nullable:"true" doc:"Ordinal only"`
 	Labels         []LabelScore `json:"labels"`
-	Confusion      *Confusion   `json:"confusion" nullable:"true" doc:"Null for multi-label"`
+	Confusion      *Confusion   `json:"confusion" doc:"Null for multi-label"`
 	Reliability    []Bin        `json:"reliability" doc:"Filled bins of the reliability diagram"`
 	Warnings       []string     `json:"warnings"`
 }

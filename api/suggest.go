@@ -3,6 +3,9 @@ package api
 // Suggest returns the candidate that word was probably meant to be, or "". A candidate is close enough when its edit
 // distance is under half the word's length plus one: a fixed limit would propose any short word for any other.
 func Suggest(word string, candidates []string) string {
+	if len(word) > 100 { // No key or name of ours is that long, and the distance costs the product of both lengths.
+		return ""
+	}
 	best, least := "", len([]rune(word))/2+1
 	for _, c := range candidates {
 		if c == word {

@@ -1,0 +1,29 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"potato/api"
+)
+
+type checkBackendInput struct {
+	Name string `path:"name" maxLength:"200" doc:"Name of the backend"`
+	Body api.CheckRequest
+}
+
+func (h *Handlers) registerBackends(a huma.API) {
+	huma.Register(a, operation(http.MethodGet, "/backends", "listBackends", "List the backends", "backends"), h.listBackends)
+	huma.Register(a, operation(http.MethodPost, "/backends/{name}/check", "checkBackend", "Check whether a run could start on a backend", "backends",
+		http.StatusNotFound, http.StatusUnprocessableEntity), h.checkBackend)
+}
+
+func (h *Handlers) listBackends(ctx context.Context, _ *struct{}) (*body[api.BackendList], error) {
+	return nil, errNotImplemented
+}
+
+func (h *Handlers) checkBackend(ctx context.Context, in *checkBackendInput) (*body[api.CheckReport], error) {
+	return nil, errNotImplemented
+}

@@ -1,0 +1,77 @@
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+)
+
+// APIVersion is the version of the contract; it changes when the contract does, not with every build.
+const APIVersion = "1.0.0"
+
+// Prefix is where the admin routes live, the published peer's place for them.
+const Prefix = "/admin/training/api"
+
+// Options are what the handlers stand on. A zero Options is enough to describe the service, not to serve it.
+type Options struct {
+	AdminKey string // empty: nobody is admin by key
+	Log      *slog.Logger
+}
+
+// Handlers holds the operations' common ground.
+type Handlers struct {
+	Options
+}
+
+// New registers every operation on the router and returns the API, whose OpenAPI document is then complete.
+// It does no I/O: the document is generated from it without a server.
+func New(router chi.Router, o Options) huma.API {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handlers{Options: o}
+	a := humachi.New(router, config())
+	a.UseMiddleware(h.authenticate(a))
+	h.registerSession(a)
+	h.registerStatus(a)
+	h.registerTrainers(a)
+	h.registerSchemas(a)
+	h.registerBackends(a)
+	h.registerRuns(a)
+	h.registerEvents(a)
+	h.registerLog(a)
+	h.registerMetrics(a)
+	h.registerPredictions(a)
+	h.registerArtifacts(a)
+	h.registerAutoRetrain(a)
+	allowNullObjects(a)
+	return a
+}
+
+func config() huma.Config {
+	c := huma.DefaultConfig("Potato training", APIVersion)
+	c.Info.Description = "Trains models on the labels of an annotation study, scores them on held-out items and " +
+		"brings the predictions back."
+	c.CreateHooks = nil // no $schema property in bodies
+	c.DocsPath, c.SchemasPath = "", ""
+	c.OpenAPIPath = "/openapi"
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"apiKey":  {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The study's admin_api_key"},
+		"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by createSession"},
+	}
+	return c
+}
+
+// admin is the security of every admin operation: the key or a signed-in browser.
+var admin = []map[string][]string{{"apiKey": {}}, {"session": {}}}
+
+// operation fills in what all admin operations share; errs are the statuses it can answer besides 401 and 403.
+func operation(method, path, id, summary, tag string, errs ...int) huma.Operation {
+	return huma.Operation{
+		Method: method, Path: Prefix + path, OperationID: id, Summary: summary, Tags: []string{tag},
+		Security: admin, Errors: append([]int{http.StatusUnauthorized, http.StatusForbidden}, errs...),
+	}
+}

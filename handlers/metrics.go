@@ -1,0 +1,19 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"potato/api"
+)
+
+func (h *Handlers) registerMetrics(a huma.API) {
+	huma.Register(a, operation(http.MethodGet, "/runs/{run_id}/metrics", "getRunMetrics", "A run's held-out scores as tables, and its curves", "metrics",
+		http.StatusNotFound, http.StatusUnprocessableEntity), h.getRunMetrics)
+}
+
+func (h *Handlers) getRunMetrics(ctx context.Context, in *runPath) (*body[api.MetricsReport], error) {
+	return nil, errNotImplemented
+}

@@ -1,0 +1,18 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"potato/api"
+)
+
+func (h *Handlers) registerSchemas(a huma.API) {
+	huma.Register(a, operation(http.MethodGet, "/schemas", "listSchemas", "List the annotation schemes and the labels collected", "schemas"), h.listSchemas)
+}
+
+func (h *Handlers) listSchemas(ctx context.Context, _ *struct{}) (*body[api.SchemeList], error) {
+	return nil, errNotImplemented
+}
