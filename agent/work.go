@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"potato/api"
+)
+
+// Options say how a job is worked on. Dir, Desk, Python, WorkerPath and Shim are needed, the rest has defaults.
+type Options struct {
+	Dir         string   // the job directory; made when it is not there
+	Desk        Desk     // the server
+	Launcher    Launcher // default: Process
+	Backend     string   // name in the handle
+	Python      string   // interpreter of the worker
+	PythonKey   string   // config key that a hint about the interpreter names; default model_training.python
+	WorkerPath  string   // worker.py
+	Artifacts   string   // where the worker leaves its files; default Dir/artifacts
+	ArtifactURI string   // what Finish says of them; default host:Artifacts
+	Env         []string // whole environment of the worker; default WorkerEnv()
+	Shim        []string // argv of the program whose body is Exec
+	Warm        *WarmPool
+	Save        func(api.Handle) error // keeps the handle; called before anything is started, and again when it grows
+	Cancel      <-chan struct{}        // closed when the work is to end; a cancel in the desk's answers does the same
+	Log         *slog.Logger
+
+	LeaseTimeout      time.Duration // the worker is ended on its machine when no agent lives for so long; default: the job's heartbeat time-out, else 120 s
+	ServerLossTimeout time.Duration // the agent cancels the run when the server does not answer for so long; default 300 s (G5)
+	HeartbeatEvery    time.Duration // least time between two heartbeats; default 500 ms
+	Poll              time.Duration // how often files and worker are looked at; default 50 ms
+	LogLimit          int64         // bytes of log that are sent on in a run; default 100 MB
+}
+
+// Work does the job in o.Dir from wherever it stands: nothing there yet, a worker running that another agent started,
+// or one that has ended meanwhile. It returns nil when the desk has accepted the end of the job, whatever the end.
+//
+// ctx ending means that we leave and the work goes on: Work returns ctx.Err() and can be called again, by this process
+// or another. An error with code run_over, token_revoked or lease_moved means that the job is no longer ours.
+//
+// Lines of the worker's output become log events with Source "stdout" or "stderr". Msg holds one line or several,
+// without the last newline: whoever appends it to a file adds one.
+func Work(ctx context.Context, job api.Job, o Options) error { panic("unfinished") }
