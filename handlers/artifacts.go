@@ -10,7 +10,7 @@ import (
 )
 
 type getArtifactInput struct {
-	runPath
+	RunPath
 	Path string `query:"path" required:"true" minLength:"1" maxLength:"1000" example:"model_card.json" doc:"As listRunArtifacts gives it"`
 }
 
@@ -30,7 +30,7 @@ func (h *Handlers) registerArtifacts(a huma.API) {
 	huma.Register(a, get, h.getRunArtifact)
 }
 
-func (h *Handlers) listRunArtifacts(ctx context.Context, in *runPath) (*body[api.ArtifactList], error) {
+func (h *Handlers) listRunArtifacts(ctx context.Context, in *RunPath) (*body[api.ArtifactList], error) {
 	return nil, errNotImplemented
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 type listRunEventsInput struct {
-	runPath
+	RunPath
 	After       int64  `query:"after" minimum:"0" default:"0" doc:"Events after this sequence number"`
 	Limit       int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`
 	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Server-sent events: goes on after this one, over after"`

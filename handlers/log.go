@@ -10,7 +10,7 @@ import (
 )
 
 type getRunLogInput struct {
-	runPath
+	RunPath
 	Source string `query:"source" enum:"log,stdout,stderr,agent" default:"log" doc:"log: the run's own log lines; the others are files of that name"`
 	From   int64  `query:"from" minimum:"0" default:"0" doc:"First line, from 1; 0: the last limit lines"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"5000" default:"1000"`

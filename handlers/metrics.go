@@ -14,6 +14,6 @@ func (h *Handlers) registerMetrics(a huma.API) {
 		http.StatusNotFound, http.StatusUnprocessableEntity), h.getRunMetrics)
 }
 
-func (h *Handlers) getRunMetrics(ctx context.Context, in *runPath) (*body[api.MetricsReport], error) {
+func (h *Handlers) getRunMetrics(ctx context.Context, in *RunPath) (*body[api.MetricsReport], error) {
 	return nil, errNotImplemented
 }

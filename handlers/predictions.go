@@ -11,7 +11,7 @@ import (
 )
 
 type listPredictionsInput struct {
-	runPath
+	RunPath
 	Format string `query:"format" enum:"json,ndjson,csv" default:"json" doc:"json comes in pages; ndjson and csv come whole"`
 	Schema string `query:"schema" maxLength:"200"`
 	Split  string `query:"split" enum:"val,test,unlabeled"`
@@ -49,6 +49,6 @@ func (h *Handlers) listRunPredictions(ctx context.Context, in *listPredictionsIn
 	return nil, errNotImplemented
 }
 
-func (h *Handlers) retractRunPredictions(ctx context.Context, in *runPath) (*body[retracted], error) {
+func (h *Handlers) retractRunPredictions(ctx context.Context, in *RunPath) (*body[retracted], error) {
 	return nil, errNotImplemented
 }

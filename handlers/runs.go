@@ -9,8 +9,9 @@ import (
 	"potato/api"
 )
 
-// runPath is the path parameter of every operation on one run.
-type runPath struct {
+// RunPath is the path parameter of every operation on one run. It is exported because Huma passes over embedded
+// fields that are not.
+type RunPath struct {
 	RunID api.RunID `path:"run_id" pattern:"^[0-9]{8}T[0-9]{6}-[0-9a-f]{6}$" example:"20261129T192252-d3d870" doc:"The run's id"`
 }
 
@@ -36,7 +37,7 @@ type cancelled struct {
 }
 
 type writebackInput struct {
-	runPath
+	RunPath
 	Body struct {
 		DryRun bool `json:"dry_run,omitempty" doc:"Count only, publish nothing"`
 	}
@@ -71,15 +72,15 @@ func (h *Handlers) createRun(ctx context.Context, in *createRunInput) (*body[api
 	return nil, errNotImplemented
 }
 
-func (h *Handlers) getRun(ctx context.Context, in *runPath) (*body[api.Run], error) {
+func (h *Handlers) getRun(ctx context.Context, in *RunPath) (*body[api.Run], error) {
 	return nil, errNotImplemented
 }
 
-func (h *Handlers) cancelRun(ctx context.Context, in *runPath) (*body[cancelled], error) {
+func (h *Handlers) cancelRun(ctx context.Context, in *RunPath) (*body[cancelled], error) {
 	return nil, errNotImplemented
 }
 
-func (h *Handlers) deleteRun(ctx context.Context, in *runPath) (*struct{}, error) {
+func (h *Handlers) deleteRun(ctx context.Context, in *RunPath) (*struct{}, error) {
 	return nil, errNotImplemented
 }
 
