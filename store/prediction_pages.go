@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"potato/api"
+)
+
+// PredictionFilter selects predictions of a run. The zero value is the first page of all.
+type PredictionFilter struct {
+	Schema string
+	Split  string
+	Label  string
+	Wrong  bool   // only held-out items whose prediction is not the target
+	Q      string // part of the item's id or text
+	Cursor string
+	Limit  int // absent: 50; at most 1000
+}
+
+const predictionSelect = `SELECT p.n, i.instance_id, p.schema_name, p.split, p.payload, p.confidence, p.correct, t.labels,
+	coalesce(i.text, '')
+	FROM predictions p
+	JOIN run_items i ON i.run_id = p.run_id AND i.n = p.item
+	LEFT JOIN run_targets t ON t.run_id = p.run_id AND t.item = p.item AND t.schema_name = p.schema_name`
+
+// PredictionsPage reads a page of a run's predictions in the order of its file: held-out items first.
+func (d *DB) PredictionsPage(ctx context.Context, id api.RunID, f PredictionFilter) (api.PredictionList, error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 50
+	}
+	limit = min(limit, 1000)
+	after, err := predictionCursor(f.Cursor)
+	if err != nil {
+		return api.PredictionList{}, err
+	}
+	page := api.PredictionList{Predictions: []api.PredictionRow{}}
+	last := int64(0)
+	err = d.eachPrediction(ctx, id, f, after, limit+1, func(n int64, row api.PredictionRow) error {
+		if len(page.Predictions) == limit {
+			page.Next = strconv.FormatInt(last, 10)
+			return nil
+		}
+		page.Predictions, last = append(page.Predictions, row), n
+		return nil
+	})
+	if err != nil {
+		return api.PredictionList{}, err
+	}
+	page.Total, err = d.predictionTotal(ctx, id, f)
+	return page, err
+}
+
+// StreamPredictions hands over every prediction that matches, in the order of the page.
+func (d *DB) StreamPredictions(ctx context.Context, id api.RunID, f PredictionFilter, emit func(api.PredictionRow) error) error {
+	return d.eachPrediction(ctx, id, f, 0, -1, func(_ int64, row api.PredictionRow) error { return emit(row) })
+}
+
+func (d *DB) eachPrediction(ctx context.Context, id api.RunID, f PredictionFilter, after int64, limit int, emit func(int64, api.PredictionRow) error) error {
+	where, args := f.where(id)
+	args = append(args, after, limit)
+	rows, err := d.r.QueryContext(ctx, predictionSelect+` WHERE `+where+` AND p.n > ? ORDER BY p.n LIMIT ?`, args...)
+	if err != nil {
+		return fmt.Errorf("read predictions of run %s: %w", id, err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+	for rows.Next() {
+		n, row, err := scanPrediction(rows)
+		if err != nil {
+			return fmt.Errorf("read a prediction of run %s: %w", id, err)
+		}
+		if err := emit(n, row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func scanPrediction(rows *sql.Rows) (int64, api.PredictionRow, error) {
+	var n int64
+	var payload []byte
+	var target sql.NullString
+	row := api.PredictionRow{Target: []string{}}
+	err := rows.Scan(&n, &row.InstanceID, &row.SchemaName, &row.Split, &payload, &row.Confidence, &row.Correct, &target,
+		&row.Text)
+	if err != nil {
+		return 0, row, err
+	}
+	if target.Valid {
+		if row.Target, err = decodeLabels(target.String); err != nil {
+			return 0, row, err
+		}
+	}
+	return n, row, json.Unmarshal(payload, &row.Payload)
+}
+
+func (f PredictionFilter) where(id api.RunID) (string, []any) {
+	where, args := []string{"p.run_id = ?"}, []any{string(id)}
+	if f.Schema != "" {
+		where, args = append(where, "p.schema_name = ?"), append(args, f.Schema)
+	}
+	if f.Split != "" {
+		where, args = append(where, "p.split = ?"), append(args, f.Split)
+	}
+	if f.Label != "" {
+		where = append(where, "EXISTS (SELECT 1 FROM json_each(p.labels) WHERE value = ?)")
+		args = append(args, f.Label)
+	}
+	if f.Wrong {
+		where = append(where, "p.correct = 0")
+	}
+	if f.Q != "" {
+		where = append(where, `(i.instance_id LIKE ? ESCAPE '\' OR i.text LIKE ? ESCAPE '\')`)
+		args = append(args, contains(f.Q), contains(f.Q))
+	}
+	return strings.Join(where, " AND "), args
+}
+
+func predictionCursor(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badCursor(err)
+	}
+	return n, nil
+}
+
+type totalKey struct {
+	id     api.RunID
+	filter PredictionFilter
+}
+
+// totalsLimit bounds how many counts are remembered; over it all are forgotten.
+const totalsLimit = 200
+
+// predictionTotal counts the predictions that match. To count a million takes a second, so the figure is remembered once
+// they can no longer change.
+func (d *DB) predictionTotal(ctx context.Context, id api.RunID, f PredictionFilter) (int, error) {
+	f.Cursor, f.Limit = "", 0
+	var stored int
+	var fixed bool
+	err := d.r.QueryRowContext(ctx, `SELECT coalesce(n_predictions, 0), status NOT IN (?, ?, ?) FROM runs WHERE run_id = ?`,
+		api.RunQueued, api.RunBuilding, api.RunRunning, id).Scan(&stored, &fixed)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, notFound(id)
+	case err != nil:
+		return 0, fmt.Errorf("read run %s: %w", id, err)
+	case f == PredictionFilter{}:
+		return stored, nil
+	}
+	key := totalKey{id, f}
+	d.totalsMu.Lock()
+	n, ok := d.totals[key]
+	d.totalsMu.Unlock()
+	if ok {
+		return n, nil
+	}
+	from := `predictions p`
+	if f.Q != "" {
+		from += ` JOIN run_items i ON i.run_id = p.run_id AND i.n = p.item`
+	}
+	where, args := f.where(id)
+	if err := d.r.QueryRowContext(ctx, `SELECT count(*) FROM `+from+` WHERE `+where, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count predictions of run %s: %w", id, err)
+	}
+	if !fixed {
+		return n, nil
+	}
+	d.totalsMu.Lock()
+	defer d.totalsMu.Unlock()
+	if len(d.totals) >= totalsLimit {
+		clear(d.totals)
+	}
+	d.totals[key] = n
+	return n, nil
+}
+
+func (d *DB) forgetTotals(id api.RunID) {
+	d.totalsMu.Lock()
+	defer d.totalsMu.Unlock()
+	for k := range d.totals {
+		if k.id == id {
+			delete(d.totals, k)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"potato/api"
+)
+
+// PredictionCheck says what is wrong with a prediction by itself, and which labels it predicts.
+type PredictionCheck func(p api.Prediction) (labels []string, err error)
+
+// StorePredictions keeps the predictions of a run that is running, all of them or none, replacing what it had. Each row
+// has to pass check, and its item has to be one of the run's, not a training item, and predicted once for a scheme.
+// It returns how many there were.
+func (d *DB) StorePredictions(ctx context.Context, id api.RunID, rows iter.Seq2[api.Prediction, error], check PredictionCheck) (int64, error) {
+	set, err := d.readItemSet(ctx, id)
+	if err != nil {
+		return 0, fmt.Errorf("read the items of run %s: %w", id, err)
+	}
+	in := &ingest{id: string(id), set: set, check: check}
+	err = d.change(ctx, func(tx *sql.Tx) error {
+		if err := mayStore(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM predictions WHERE run_id = ?`, id); err != nil {
+			return fmt.Errorf("remove predictions: %w", err)
+		}
+		if err := in.run(ctx, tx, rows); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE runs SET n_predictions = ? WHERE run_id = ?`, in.n, id)
+		return err
+	})
+	d.forgetTotals(id)
+	if err != nil {
+		return 0, err
+	}
+	return in.n, nil
+}
+
+// mayStore refuses predictions of a run that is over, so that a late upload changes nothing.
+func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
+	var status api.RunStatus
+	err := tx.QueryRowContext(ctx, `SELECT status FROM runs WHERE run_id = ?`, id).Scan(&status)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return notFound(id)
+	case err != nil:
+		return fmt.Errorf("read run %s: %w", id, err)
+	case status != api.RunRunning:
+		return api.Gonef("run_over", "run %s is %s and takes no predictions", id, status)
+	}
+	return nil
+}
+
+const predictionColumns = 9
+
+// ingest turns predictions into rows in one goroutine and inserts them in another: each costs about the same.
+type ingest struct {
+	id    string
+	set   *itemSet
+	check PredictionCheck
+	n     int64
+}
+
+type batch struct {
+	args []any
+	err  error
+}
+
+func (in *ingest) run(ctx context.Context, tx *sql.Tx, rows iter.Seq2[api.Prediction, error]) error {
+	ctx, stop := context.WithCancel(ctx)
+	full, empty := make(chan batch, 4), make(chan []any, 5)
+	for range cap(empty) {
+		empty <- make([]any, 0, bulkRows*predictionColumns)
+	}
+	go func() {
+		defer close(full)
+		if err := in.fill(ctx, rows, full, empty); err != nil {
+			full <- batch{err: err}
+		}
+	}()
+	defer func() {
+		stop()
+		for range full { //nolint:revive // wait for the goroutine
+		}
+	}()
+	b := newBulk(ctx, tx, "INSERT INTO predictions (run_id, n, item, schema_name, split, labels, confidence, correct, payload) VALUES ",
+		predictionColumns)
+	for got := range full {
+		if got.err != nil {
+			return errors.Join(got.err, b.flush())
+		}
+		insert := b.full
+		if len(got.args) < bulkRows*predictionColumns {
+			insert = func(args []any) error { return b.add(args...) }
+		}
+		if err := insert(got.args); err != nil {
+			return fmt.Errorf("insert predictions: %w", err)
+		}
+		empty <- got.args[:0]
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.flush()
+}
+
+// fill sends batches of up to a hundred rows until the rows end, one is refused or ctx ends.
+func (in *ingest) fill(ctx context.Context, rows iter.Seq2[api.Prediction, error], full chan<- batch, empty <-chan []any) error {
+	args := <-empty
+	for p, err := range rows {
+		if err != nil {
+			return err
+		}
+		if args, err = in.row(args, p); err != nil {
+			return err
+		}
+		if len(args) < bulkRows*predictionColumns {
+			continue
+		}
+		full <- batch{args: args} // whoever reads goes on until this goroutine ends
+		select {
+		case args = <-empty:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if len(args) > 0 {
+		full <- batch{args: args}
+	}
+	return nil
+}
+
+// row checks a prediction and appends its columns.
+func (in *ingest) row(args []any, p api.Prediction) ([]any, error) {
+	in.n++
+	labels, err := in.check(p)
+	if err != nil {
+		return nil, atLine(in.n, err)
+	}
+	item, err := in.set.take(p)
+	if err != nil {
+		return nil, atLine(in.n, err)
+	}
+	text, err := encodeLabels(labels)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := encode(p.Payload)
+	if err != nil {
+		return nil, err
+	}
+	var correct any
+	if target, ok := in.set.targets[targetKey{item.n, p.SchemaName}]; ok {
+		correct = target == text
+	}
+	return append(args, in.id, in.n, item.n, p.SchemaName, item.split, text, p.Confidence, correct, payload), nil
+}
+
+// atLine says in which line of the file the refused prediction stands.
+func atLine(n int64, err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("prediction %d: %w", n, err)
+	}
+	return api.Invalidf(e.Code, "line %d: %s", n, e.Message).WithHint("%s", e.Hint).WithCause(e)
+}
+
+// RetractPredictions takes a run's predictions off the items that show them and says how many items that were. The run
+// keeps them.
+func (d *DB) RetractPredictions(ctx context.Context, id api.RunID) (int, error) {
+	var n int64
+	err := d.change(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `DELETE FROM published WHERE run_id = ?`, id)
+		if err != nil {
+			return fmt.Errorf("retract predictions of run %s: %w", id, err)
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	return int(n), err
+}

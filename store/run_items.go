@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"potato/api"
+)
+
+// RunItem is one item of a run's bundle.
+type RunItem struct {
+	InstanceID string
+	Split      string              // train, val, test or unlabeled
+	Text       string              // of items that get predictions; cut when stored
+	Targets    map[string][]string // scheme → labels, of held-out items
+}
+
+// Splits of a bundle. Val and test are held out; only train is ever trained on.
+const (
+	SplitTrain     = "train"
+	SplitVal       = "val"
+	SplitTest      = "test"
+	SplitUnlabeled = "unlabeled"
+)
+
+const (
+	textLimit = 500   // runes of an item's text that a page shows and a search looks at
+	chunkRows = 20000 // rows between which other writers get their turn
+)
+
+// StoreRunItems replaces the items of a run that is being built. It is not one transaction: other writers come between,
+// and whoever finds the run still building after a restart builds it anew.
+func (d *DB) StoreRunItems(ctx context.Context, id api.RunID, items iter.Seq2[RunItem, error]) error {
+	err := d.change(ctx, func(tx *sql.Tx) error { return deleteItems(ctx, tx, id) })
+	if err != nil {
+		return err
+	}
+	next, stop := iter.Pull2(items)
+	defer stop()
+	n, more := 0, true
+	for more {
+		err = d.change(ctx, func(tx *sql.Tx) error {
+			c := newItemChunk(ctx, tx, id)
+			for range chunkRows {
+				var item RunItem
+				var err error
+				if item, err, more = next(); !more {
+					break
+				}
+				if err != nil {
+					return err
+				}
+				if err := c.add(n, item); err != nil {
+					return err
+				}
+				n++
+			}
+			return c.flush()
+		})
+		if err != nil {
+			return fmt.Errorf("store the items of run %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// itemChunk collects the rows of one transaction for the three tables.
+type itemChunk struct {
+	id                      api.RunID
+	items, targets, trained *bulk
+}
+
+func newItemChunk(ctx context.Context, tx *sql.Tx, id api.RunID) *itemChunk {
+	return &itemChunk{
+		id:      id,
+		items:   newBulk(ctx, tx, "INSERT INTO run_items (run_id, n, instance_id, split, text) VALUES ", 5),
+		targets: newBulk(ctx, tx, "INSERT INTO run_targets (run_id, item, schema_name, labels) VALUES ", 4),
+		trained: newBulk(ctx, tx, "INSERT OR IGNORE INTO trained_items (instance_id) VALUES ", 1),
+	}
+}
+
+func (c *itemChunk) add(n int, item RunItem) error {
+	if item.Split == SplitTrain {
+		if err := c.trained.add(item.InstanceID); err != nil {
+			return err
+		}
+		return c.items.add(string(c.id), n, item.InstanceID, item.Split, nil)
+	}
+	for schema, labels := range item.Targets {
+		text, err := encodeLabels(labels)
+		if err != nil {
+			return err
+		}
+		if err := c.targets.add(string(c.id), n, schema, text); err != nil {
+			return err
+		}
+	}
+	return c.items.add(string(c.id), n, item.InstanceID, item.Split, cut(item.Text, textLimit))
+}
+
+func (c *itemChunk) flush() error {
+	for _, b := range []*bulk{c.items, c.targets, c.trained} {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deleteItems(ctx context.Context, tx *sql.Tx, id api.RunID) error {
+	for _, table := range []string{"run_items", "run_targets"} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = ?`, id); err != nil {
+			return fmt.Errorf("remove %s of run %s: %w", table, id, err)
+		}
+	}
+	return nil
+}
+
+// encodeLabels is the one form in which labels are stored and compared: a sorted JSON list.
+func encodeLabels(labels []string) (string, error) {
+	if labels == nil {
+		labels = []string{}
+	}
+	if !slices.IsSorted(labels) {
+		labels = slices.Sorted(slices.Values(labels))
+	}
+	return encode(labels)
+}
+
+// cut shortens a text to n runes, marked, and mends what is not UTF-8.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	seen := 0
+	for i := range s {
+		if seen == n {
+			return s[:i] + "…"
+		}
+		seen++
+	}
+	return s
+}

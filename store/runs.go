@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"potato/api"
+)
+
+// Run is a row of runs: what people read of it, and what a server must find again after a restart.
+type Run struct {
+	api.Run
+	Seq          int64              // place in the queue
+	Lease        string             // of the agent that has it
+	Handle       *api.Handle        // of its worker
+	Result       *api.Event         // the worker's result event
+	Finish       *api.Finish        // the agent's last word
+	Scores       []api.SchemaScores // nil until computed
+	NPredictions *int64             // nil until they are stored
+	Pruned       bool               // retention removed its files and predictions
+}
+
+const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, host, device, trigger, created_by,
+	created_at, started_at, finished_at, n_train, n_val, n_test, n_unlabeled, split_seed, params, metrics,
+	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
+	progress, attempt, writeback, environment, cancel_requested, lease, handle, result, finish, scores, n_predictions,
+	pruned_at IS NOT NULL`
+
+func scanRun(row interface{ Scan(...any) error }) (Run, error) {
+	var r Run
+	err := row.Scan(&r.Seq, &r.RunID, &r.Status, &r.Trainer, asJSON{&r.SchemaNames}, asJSON{&r.Kinds}, &r.Backend,
+		&r.Host, &r.Device, &r.Trigger, &r.CreatedBy, &r.CreatedAt, &r.StartedAt, &r.FinishedAt, &r.NTrain, &r.NVal,
+		&r.NTest, &r.NUnlabeled, &r.SplitSeed, asJSON{&r.Params}, asJSON{&r.Metrics}, asJSON{&r.MetricsBySchema},
+		&r.Error, &r.ErrorCode, &r.Hint, &r.Message, asJSON{&r.Warnings}, &r.ModelVersion, &r.BundleDigest,
+		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
+		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Result}, asJSON{&r.Finish}, asJSON{&r.Scores},
+		&r.NPredictions, &r.Pruned)
+	if err != nil {
+		return Run{}, err
+	}
+	if r.StartedAt != nil && r.FinishedAt != nil {
+		d := *r.FinishedAt - *r.StartedAt
+		r.Duration = &d
+	}
+	return r, nil
+}
+
+// CreateRun adds a run, queued behind all others.
+func (d *DB) CreateRun(ctx context.Context, r api.Run) error {
+	return d.change(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO runs (run_id, status, trainer, schema_names, kinds, backend, trigger,
+			created_by, created_at, split_seed, params, message, warnings) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+			r.RunID, api.RunQueued, r.Trainer, list(r.SchemaNames), list(r.Kinds), r.Backend, r.Trigger,
+			r.CreatedBy, r.CreatedAt, r.SplitSeed, object(r.Params), r.Message, list(r.Warnings))
+		if err != nil {
+			return fmt.Errorf("create run: %w", err)
+		}
+		return nil
+	})
+}
+
+// RunByID reads a run. NotFound has code run_not_found.
+func (d *DB) RunByID(ctx context.Context, id api.RunID) (Run, error) {
+	r, err := scanRun(d.r.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE run_id = ?`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Run{}, notFound(id)
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// RunsByStatus reads all runs in one of the states, in the order of the queue.
+func (d *DB) RunsByStatus(ctx context.Context, status ...api.RunStatus) ([]Run, error) {
+	where, args := inList("status", status)
+	rows, err := d.r.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY seq`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return readRuns(rows)
+}
+
+// LatestRun reads the run created last, or nil.
+func (d *DB) LatestRun(ctx context.Context) (*Run, error) {
+	r, err := scanRun(d.r.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs ORDER BY seq DESC LIMIT 1`))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the latest run: %w", err)
+	}
+	return &r, nil
+}
+
+func readRuns(rows *sql.Rows) ([]Run, error) {
+	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+	runs := []Run{}
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read a run: %w", err)
+		}
+		runs = append(runs, r)
+	}
+	return runs, rows.Err()
+}
+
+func notFound(id api.RunID) *api.Error {
+	return api.NotFoundf("run_not_found", "there is no run %s", id)
+}
