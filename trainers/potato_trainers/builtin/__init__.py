@@ -1,0 +1,1 @@
+"""The trainers that come with the program, one file each."""

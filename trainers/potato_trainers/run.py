@@ -1,0 +1,205 @@
+"""One run, from its spec to its result or its error, told as events."""
+
+import os
+import sys
+import traceback
+
+from potato_trainers import events, params, registry
+from potato_trainers.bundle import Bundle
+from potato_trainers.cancel import Cancellation, Cancelled
+from potato_trainers.devices import Device, choose
+from potato_trainers.events import EventStream
+from potato_trainers.failures import EXIT_CANCELLED, EXIT_OK, Failure, SpecError, ValidationFailed, explain
+from potato_trainers.job import Job
+from potato_trainers.spec import Spec, read_fields
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def run(spec_path):
+    """Runs the spec and returns the exit code."""
+    os.umask(0o077)
+    stream, fields, unreadable = None, {}, None
+    try:
+        fields = read_fields(spec_path)
+        stream = _open_stream(fields.get("events_file"))
+    except SpecError as err:
+        unreadable, stream = err, EventStream.to_stdout()
+    run = _Run(stream)
+    cancellation = Cancellation(run.end_as_cancelled)
+    cancellation.listen()
+    try:
+        if unreadable:
+            raise unreadable
+        result = run.train(fields)
+        cancellation.over()
+        stream.emit(result)
+        return EXIT_OK
+    except Cancelled:
+        cancellation.over()
+        run.say_cancelled()
+        return EXIT_CANCELLED
+    except BaseException as err:  # SystemExit too: a trainer must not end the process without a word
+        cancellation.over()
+        return run.say_failed(err)
+
+
+def _open_stream(path):
+    if not path:
+        return EventStream.to_stdout()
+    try:
+        return EventStream.to_file(path)
+    except (OSError, TypeError) as err:
+        raise SpecError("The events file %s cannot be opened: %s" % (path, getattr(err, "strerror", err)))
+
+
+class _Run:
+    def __init__(self, stream):
+        self._stream = stream
+        self._step = ""
+        self._trainer = ""
+
+    def train(self, fields):
+        """Does everything up to the result, which is returned rather than sent: a cancel may still come first."""
+        self._say("loading bundle")
+        spec = Spec(fields)
+        self._trainer = spec.trainer
+        _set_threads(spec.num_threads)
+        trainer = registry.named(spec.trainer, spec.trainers_dir)
+        trainer.require()
+        values = _checked(spec, trainer)
+        os.makedirs(spec.workdir, exist_ok=True)
+        self._say("reading bundle")
+        bundle = Bundle(spec.bundle_dir)
+        ignored = bundle.ignored()
+        if ignored:
+            self._stream.emit(events.log("Not predicted: %s (only val, test and unlabelled items are)" % ", ".join(ignored), "warning"))
+        job = Job(spec, bundle, values, self._device(spec, trainer))
+        done = self._follow(trainer.load().train(job))
+        return self._result(job, trainer, done)
+
+    def _follow(self, said):
+        """Passes a trainer's events on, and returns its last."""
+        try:
+            for event in said:
+                if event["event"] == "done":
+                    return event
+                self._send(event)
+        finally:
+            said.close()
+        raise Failure("Trainer '%s' ended without a result" % self._trainer, "its train(job) must yield done(…) last")
+
+    def _send(self, event):
+        if event["event"] == "status":
+            self._step = event["step"]
+        if event["event"] == "artifact":
+            event = dict(event, bytes=self._size(event["path"]))
+        self._stream.emit(event)
+
+    def _result(self, job, trainer, done):
+        file, count = job.predicted()
+        if file:
+            self._workdir = job.workdir
+            self._send(events.artifact(file))
+        return {
+            "event": "result",
+            "status": "success",
+            "model_version": done["model_version"] or "%s-%s" % (trainer.name, job.run_id),
+            "metrics": done["metrics"],
+            "metrics_by_schema": done["metrics_by_schema"] or {job.schemas[0].name: done["metrics"]},
+            "label_order": done["label_order"],
+            "notes": done["notes"],
+            "predictions_file": file,
+            "n_predictions": count,
+            "device": job.device.name,
+            "python": "%d.%d.%d" % sys.version_info[:3],
+            "packages": _versions(trainer),
+        }
+
+    def _device(self, spec, trainer):
+        self._workdir = spec.workdir
+        if not trainer.about["uses_device"]:
+            if spec.device not in ("auto", "cpu"):
+                self._stream.emit(events.log("'%s' trains on the CPU; the device '%s' is not used" % (trainer.name, spec.device), "warning"))
+            return Device("cpu", "CPU")
+        device = choose(spec.device)
+        for warning in device.warnings:
+            self._stream.emit(events.log(warning, "warning"))
+        self._stream.emit(events.log("Training on %s" % device.text))
+        return device
+
+    def _size(self, path):
+        try:
+            return os.stat(os.path.join(self._workdir, path)).st_size
+        except OSError:
+            return None
+
+    def _say(self, step):
+        self._send(events.status(step))
+
+    def say_cancelled(self):
+        try:
+            self._stream.emit(events.status("cancelled", state="cancelled"))
+            self._stream.emit({"event": "error", "code": "cancelled", "message": "The run was cancelled", "install_hint": ""})
+        except OSError as err:
+            print("The cancel could not be reported: %s" % err, file=sys.stderr)
+
+    def end_as_cancelled(self):
+        """The last words when the main thread does not come back from a computation."""
+        self.say_cancelled()
+        os._exit(EXIT_CANCELLED)
+
+    def say_failed(self, error):
+        try:
+            traceback.print_exception(type(error), error, error.__traceback__)
+        except MemoryError:
+            pass
+        code, exit_code, message, hint = explain(error, self._trainer, self._step)
+        try:
+            self._stream.emit({"event": "error", "code": code, "message": message, "install_hint": hint})
+        except OSError as err:
+            print("%s\nThe error could not be reported: %s" % (message, err), file=sys.stderr)
+        return exit_code
+
+
+def _checked(spec, trainer):
+    """Checks what the trainer is asked to do; returns the parameters with their defaults."""
+    kinds = trainer.about["kinds"]
+    for schema in spec.schemas:
+        if schema.kind not in kinds:
+            raise ValidationFailed(
+                "Scheme '%s' is %s, which '%s' cannot fit; it takes %s" % (schema.name, schema.kind or "of no known kind", trainer.name, ", ".join(kinds))
+            )
+    values, problems = params.check(trainer.about["params"], spec.params)
+    if problems:
+        said = [p["message"] + ("; did you mean '%s'?" % p["suggestion"] if "suggestion" in p else "") for p in problems]
+        raise ValidationFailed("The parameters of '%s' do not fit: %s" % (trainer.name, "; ".join(said)))
+    return values
+
+
+def _set_threads(number):
+    """Limits the numerical libraries. The launcher has set the variables already, unless the worker runs by hand."""
+    if not number:
+        return
+    for variable in _THREAD_VARIABLES:
+        os.environ[variable] = str(number)
+    if "numpy" in sys.modules:  # a warm worker's libraries have read the variables long ago
+        try:
+            import threadpoolctl
+        except ImportError:
+            return
+        for pool in threadpoolctl.threadpool_info():
+            if pool["num_threads"] > number:
+                threadpoolctl.threadpool_limits({pool["prefix"]: number})
+
+
+def _versions(trainer):
+    """Versions of what the trainer used, as far as it was imported."""
+    modules = dict(zip(trainer.about["packages"], (m.partition(".")[0] for m in trainer.about["imports"])))
+    modules.update({"numpy": "numpy", "scipy": "scipy"})
+    found = {}
+    for package, module in modules.items():
+        version = getattr(sys.modules.get(module), "__version__", None)
+        if isinstance(version, str):
+            found[package] = version
+    return found
