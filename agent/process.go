@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"potato/api"
+)
+
+// Process launches workers as processes of this machine, each under a shim.
+type Process struct{}
+
+const (
+	startWait = 10 * time.Second       // how long a shim may take to read what it is to start
+	killWait  = 2 * time.Second        // how long a kill may take
+	lookAgain = 20 * time.Millisecond  // while waiting for a shim's end
+	claimWait = 500 * time.Millisecond // how long a claim may be half written
+)
+
+// Launch implements Launcher.
+func (Process) Launch(ctx context.Context, l Launch) (api.Handle, error) {
+	h := api.Handle{Backend: l.Backend, Dir: l.Dir, Host: hostname(), BootID: bootID()}
+	if w := l.Warm.take(l.warmSpec()); w != nil {
+		h.Marker, h.Pid, h.StartTime = w.marker, w.pid, w.start
+		if err := l.Save(h); err != nil {
+			return h, errors.Join(err, w.close())
+		}
+		return h, w.tell(l.job(), true)
+	}
+	python, err := findPython(l.Python, l.Env)
+	if err != nil {
+		return h, err
+	}
+	h.Marker = newMarker()
+	if err := l.Save(h); err != nil {
+		return h, err
+	}
+	start := shimStart{
+		Argv: []string{python, l.WorkerPath, "--spec", l.Spec}, Env: threadEnv(l.Env, l.NumThreads), Marker: h.Marker, Job: l.job(),
+	}
+	shim, err := startShim(ctx, l.Shim, h.Marker)
+	if err != nil {
+		return h, err
+	}
+	h.Pid, h.StartTime = shim.pid, shim.start
+	if err := l.Save(h); err != nil {
+		return h, errors.Join(err, shim.close())
+	}
+	return h, shim.tell(start, true)
+}
+
+func (l Launch) job() shimJob {
+	return shimJob{
+		Dir: l.Dir, Spec: l.Spec, LeaseFile: l.LeaseFile, LeaseTimeoutS: l.LeaseTimeout.Seconds(), GraceS: l.Grace.Seconds(), MaxRAMMB: l.MaxRAMMB,
+	}
+}
+
+func (l Launch) warmSpec() WarmSpec {
+	return WarmSpec{Trainer: l.Trainer, Python: l.Python, WorkerPath: l.WorkerPath, Env: l.Env, NumThreads: l.NumThreads, Shim: l.Shim}
+}
+
+// findPython resolves the interpreter as the worker's environment finds it.
+func findPython(python string, env []string) (string, error) {
+	if strings.ContainsRune(python, filepath.Separator) {
+		return python, executable(python)
+	}
+	for _, dir := range filepath.SplitList(lookupEnv(env, "PATH")) {
+		if path := filepath.Join(dir, python); filepath.IsAbs(path) && executable(path) == nil {
+			return path, nil
+		}
+	}
+	return "", api.Unavailablef("python_missing", "%s was not found on this machine", python)
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return api.Unavailablef("python_missing", "%s was not found on this machine", path).WithCause(err)
+	case err != nil:
+		return api.Unavailablef("python_missing", "%s cannot be read on this machine: %v", path, errors.Unwrap(err)).WithCause(err)
+	case info.IsDir():
+		return api.Unavailablef("python_missing", "%s is a folder on this machine, not an interpreter", path)
+	case info.Mode()&0o111 == 0:
+		return api.Unavailablef("python_missing", "%s may not be executed on this machine", path)
+	}
+	return nil
+}
+
+// State implements Launcher.
+func (p Process) State(_ context.Context, h api.Handle) (State, error) {
+	if exit, ok := readExit(h.Dir); ok {
+		reapEnded(h)
+		return State{Phase: StateEnded, Exit: exit}, nil
+	}
+	sameBoot := h.BootID == bootID()
+	if !sameBoot && h.Host != hostname() {
+		// Another machine on the same storage started it. Only exit_code can tell from here.
+		return State{Phase: StateRunning}, nil
+	}
+	if h.Pid > 0 && sameBoot && alive(h.Pid, h.StartTime) {
+		return State{Phase: StateRunning}, nil
+	}
+	reapEnded(h)
+	c, claimed, err := claimOf(h)
+	if err != nil {
+		return State{}, err
+	}
+	if !claimed {
+		return State{Phase: StateUnstarted}, nil
+	}
+	if h.Pid == 0 && sameBoot && alive(c.Pid, c.StartTime) {
+		return State{Phase: StateRunning}, nil
+	}
+	if exit, ok := readExit(h.Dir); ok { // it ended between the two looks
+		return State{Phase: StateEnded, Exit: exit}, nil
+	}
+	return State{Phase: StateLost}, nil
+}
+
+// claimOf reads who claimed the job, and claims it for the agent when nobody did, so that a shim that was started and
+// never heard of will not start a worker any more.
+func claimOf(h api.Handle) (claimant, bool, error) {
+	mine, err := claim(h.Dir, h.Marker, claimant{Host: hostname(), BootID: bootID()})
+	if err != nil || mine {
+		return claimant{}, false, err
+	}
+	for end := time.Now().Add(claimWait); ; time.Sleep(lookAgain) {
+		var c claimant
+		if readJSON(claimPath(h.Dir, h.Marker), &c) {
+			return c, c.Pid > 0, nil
+		}
+		if time.Now().After(end) { // whoever began to write it has died over it
+			return claimant{}, true, nil
+		}
+	}
+}
+
+func readExit(dir string) (Exit, bool) {
+	var e Exit
+	ok := readJSON(filepath.Join(dir, exitFile), &e)
+	return e, ok
+}
+
+// shimOf fills in what a handle lacks when its agent died right after it had started the shim.
+func shimOf(h api.Handle) (pid int, start int64) {
+	var c claimant
+	if h.Pid == 0 && readJSON(claimPath(h.Dir, h.Marker), &c) && c.BootID == h.BootID {
+		return c.Pid, c.StartTime
+	}
+	return h.Pid, h.StartTime
+}
+
+// Signal implements Launcher.
+func (p Process) Signal(_ context.Context, h api.Handle, sig Signal) error {
+	if h.BootID != bootID() {
+		if h.Host != hostname() {
+			return api.Unavailablef("killed", "the worker may still run on %s", h.Host)
+		}
+		return nil
+	}
+	pid, start := shimOf(h)
+	shim := pid > 0 && alive(pid, start)
+	if sig == SignalTerm {
+		if shim {
+			return ignoreGone(syscall.Kill(pid, syscall.SIGTERM))
+		}
+		signalAll(tree(0, h.Marker), syscall.SIGTERM)
+		return nil
+	}
+	if shim {
+		// The shim ends with its worker and says how it went; TERM is for one that has not started it yet.
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+		for end := time.Now().Add(killWait); alive(pid, start) && time.Now().Before(end); time.Sleep(lookAgain) {
+			killTree(0, h.Marker, 0, pid)
+		}
+	}
+	if !killTree(0, h.Marker, killWait) {
+		return api.Unavailablef("killed", "the worker's processes on this machine do not end")
+	}
+	reapEnded(h)
+	return nil
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+func newMarker() string {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // crypto/rand never fails on the platforms we build for
+	}
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"potato/api"
+)
+
+// startedShim is a shim that this process has started and that listens on its stdin.
+type startedShim struct {
+	pid    int
+	start  int64
+	marker string
+	stdin  *os.File
+}
+
+// startShim starts a shim in a session of its own. It does nothing until it is told to.
+func startShim(ctx context.Context, argv []string, marker string) (*startedShim, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("start worker: no shim is given")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...) // not bound to ctx: the work outlives us
+	cmd.Stdin = out
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), markerVar + "=" + marker}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = out.Close()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start worker: %w", err), in.Close())
+	}
+	p, _ := processByPid(cmd.Process.Pid) // listed even when it has ended, until we reap it
+	s := &startedShim{pid: cmd.Process.Pid, start: p.start, marker: marker, stdin: in}
+	_ = cmd.Process.Release() // reaped by State, which works from the handle
+	return s, nil
+}
+
+// tell writes one line to the shim, and with last lets go of it: from then on it lives by itself.
+func (s *startedShim) tell(v any, last bool) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return errors.Join(fmt.Errorf("start worker: %w", err), s.close())
+	}
+	_ = s.stdin.SetWriteDeadline(time.Now().Add(startWait))
+	_, err = s.stdin.Write(append(line, '\n'))
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // EPIPE: it is dead, and State will say so
+		return errors.Join(fmt.Errorf("start worker: %w", err), s.close())
+	}
+	if last {
+		return s.stdin.Close()
+	}
+	return nil
+}
+
+// close ends a shim that got no job, with all it started. The end of its input tells it to leave.
+func (s *startedShim) close() error {
+	err := s.stdin.Close()
+	for end := time.Now().Add(killWait); alive(s.pid, s.start) && time.Now().Before(end); {
+		time.Sleep(lookAgain)
+	}
+	if !killTree(0, s.marker, killWait) {
+		err = errors.Join(err, fmt.Errorf("process %d does not end", s.pid))
+	}
+	reap(s.pid)
+	return err
+}
+
+// reapEnded takes the exit status of a shim that is a child of this process, lest it stays in the process table.
+func reapEnded(h api.Handle) {
+	if p, ok := processByPid(h.Pid); ok && p.start == h.StartTime && p.parent == os.Getpid() {
+		reap(h.Pid)
+	}
+}
+
+func reap(pid int) {
+	for {
+		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		if err != syscall.EINTR {
+			return
+		}
+	}
+}
