@@ -65,7 +65,7 @@ spa-test: $(STAMPS)/npm ## Types and component tests of the page
 	npm run --silent test
 
 .PHONY: e2e
-e2e: build $(STAMPS)/venv $(STAMPS)/debian $(TOOLS)/gotestsum ## The built program against real things: Python, Chromium, the published peer
+e2e: build $(STAMPS)/venv $(STAMPS)/tools $(STAMPS)/peer $(STAMPS)/debian $(TOOLS)/gotestsum ## The built program against real things: Python, Chromium, the published peer
 	$(TOOLS)/gotestsum --format testname -- -count=1 -timeout 30m ./e2e/...
 
 .PHONY: test-all
@@ -120,6 +120,11 @@ $(STAMPS)/npm: package.json package-lock.json spa/tools/package.json spa/tools/p
 $(STAMPS)/venv: trainers/requirements-test.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r trainers/requirements-test.txt
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/tools: e2e/requirements.txt
+	python3 -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet --disable-pip-version-check -r e2e/requirements.txt
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/peer:
