@@ -12,7 +12,7 @@ const bulkRows = 100
 
 // bulk inserts rows a hundred at a time inside a transaction.
 type bulk struct {
-	ctx     context.Context //nolint:containedctx // lives as long as one call of the store
+	ctx     context.Context // lives as long as one call of the store
 	tx      *sql.Tx
 	head    string
 	columns int

@@ -32,3 +32,8 @@ func DiskFull(cause error) error {
 		WithHint("free some space, or move the folder with model_training.training_dir, and start the run again").
 		WithCause(cause)
 }
+
+func isUnique(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE
+}

@@ -26,5 +26,5 @@ func networkFileSystem(dir string) string {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return ""
 	}
-	return networkMagic[uint32(s.Type)] //nolint:gosec // the kernel's magic numbers have 32 bits
+	return networkMagic[uint32(s.Type)]
 }

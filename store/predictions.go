@@ -86,7 +86,7 @@ func (in *ingest) run(ctx context.Context, tx *sql.Tx, rows iter.Seq2[api.Predic
 	}()
 	defer func() {
 		stop()
-		for range full { //nolint:revive // wait for the goroutine
+		for range full { // until the goroutine has ended
 		}
 	}()
 	b := newBulk(ctx, tx, "INSERT INTO predictions (run_id, n, item, schema_name, split, labels, confidence, correct, payload) VALUES ",

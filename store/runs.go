@@ -47,13 +47,16 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 	return r, nil
 }
 
-// CreateRun adds a run, queued behind all others.
+// CreateRun adds a run, queued behind all others. Conflict has code run_exists: take another id.
 func (d *DB) CreateRun(ctx context.Context, r api.Run) error {
 	return d.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO runs (run_id, status, trainer, schema_names, kinds, backend, trigger,
 			created_by, created_at, split_seed, params, message, warnings) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 			r.RunID, api.RunQueued, r.Trainer, list(r.SchemaNames), list(r.Kinds), r.Backend, r.Trigger,
 			r.CreatedBy, r.CreatedAt, r.SplitSeed, object(r.Params), r.Message, list(r.Warnings))
+		if isUnique(err) {
+			return api.Conflictf("run_exists", "there is a run %s already", r.RunID).WithCause(err)
+		}
 		if err != nil {
 			return fmt.Errorf("create run: %w", err)
 		}
