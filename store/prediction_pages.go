@@ -17,6 +17,7 @@ type PredictionFilter struct {
 	Schema string
 	Split  string
 	Label  string
+	Target string // one of the held-out item's own labels
 	Wrong  bool   // only held-out items whose prediction is not the target
 	Q      string // part of the item's id or text
 	Cursor string
@@ -111,6 +112,11 @@ func (f PredictionFilter) where(id api.RunID) (string, []any) {
 	if f.Label != "" {
 		where = append(where, "EXISTS (SELECT 1 FROM json_each(p.labels) WHERE value = ?)")
 		args = append(args, f.Label)
+	}
+	if f.Target != "" {
+		where = append(where, `EXISTS (SELECT 1 FROM run_targets w, json_each(w.labels) l
+			WHERE w.run_id = p.run_id AND w.item = p.item AND w.schema_name = p.schema_name AND l.value = ?)`)
+		args = append(args, f.Target)
 	}
 	if f.Wrong {
 		where = append(where, "p.correct = 0")
