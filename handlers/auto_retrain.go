@@ -14,5 +14,6 @@ func (h *Handlers) registerAutoRetrain(a huma.API) {
 }
 
 func (h *Handlers) getAutoRetrain(ctx context.Context, _ *struct{}) (*body[api.AutoRetrain], error) {
-	return nil, errNotImplemented
+	state, err := h.Supervisor.AutoRetrain(ctx)
+	return ok(state), h.problem(ctx, err)
 }

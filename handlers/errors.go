@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,17 +46,18 @@ var statuses = map[api.Kind]int{
 
 // codes are the codes of problems that Huma finds before a handler runs.
 var codes = map[int]string{
-	http.StatusBadRequest:            "bad_request",
-	http.StatusUnauthorized:          "unauthenticated",
-	http.StatusForbidden:             "denied",
-	http.StatusNotFound:              "not_found",
-	http.StatusMethodNotAllowed:      "method_not_allowed",
-	http.StatusNotAcceptable:         "not_acceptable",
-	http.StatusRequestTimeout:        "request_timeout",
-	http.StatusRequestEntityTooLarge: "too_large",
-	http.StatusUnsupportedMediaType:  "unsupported_media_type",
-	http.StatusUnprocessableEntity:   "invalid_request",
-	http.StatusTooManyRequests:       "too_many_requests",
+	http.StatusBadRequest:                   "bad_request",
+	http.StatusUnauthorized:                 "unauthenticated",
+	http.StatusForbidden:                    "denied",
+	http.StatusNotFound:                     "not_found",
+	http.StatusMethodNotAllowed:             "method_not_allowed",
+	http.StatusNotAcceptable:                "not_acceptable",
+	http.StatusRequestTimeout:               "request_timeout",
+	http.StatusRequestEntityTooLarge:        "too_large",
+	http.StatusUnsupportedMediaType:         "unsupported_media_type",
+	http.StatusUnprocessableEntity:          "invalid_request",
+	http.StatusTooManyRequests:              "too_many_requests",
+	http.StatusRequestedRangeNotSatisfiable: "bad_range",
 }
 
 func document(status int, message string, errs ...error) *ErrorDocument {
@@ -74,8 +77,8 @@ func document(status int, message string, errs ...error) *ErrorDocument {
 	return d
 }
 
-// init replaces Huma's process-wide error makers and array default; nothing else of Huma is global to us.
-func init() {
+// tellHuma replaces Huma's process-wide error makers and array default; nothing else of Huma is global to us.
+var tellHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return document(status, message, errs...)
@@ -83,7 +86,7 @@ func init() {
 	huma.NewErrorWithContext = func(_ huma.Context, status int, message string, errs ...error) huma.StatusError {
 		return document(status, message, errs...)
 	}
-}
+})
 
 // problem turns an error into its document. What is not an api.Error is internal: whole in the log, silent outside.
 func (h *Handlers) problem(ctx context.Context, err error) error {
@@ -91,14 +94,45 @@ func (h *Handlers) problem(ctx context.Context, err error) error {
 		return nil
 	}
 	e := api.AsError(err)
-	d := document(statuses[e.Kind], e.Message)
-	if d.Status == http.StatusServiceUnavailable {
-		d.Detail = e.Message
+	if ctx.Err() != nil && e.Kind == api.KindInternal {
+		return document(statusClientGone, "the client went away")
 	}
 	if e.Kind == api.KindInternal {
-		h.Log.ErrorContext(ctx, "request failed", "error", err)
-		return d
+		h.Log.ErrorContext(ctx, "request failed", "request", requestOf(ctx).id, "operation", requestOf(ctx).operation, "error", err)
+		return internal(ctx)
 	}
-	d.Code, d.Hint, d.Errors = e.Code, e.Hint, e.Problems
+	d := problemOf(e)
+	if e.Kind == api.KindUnavailable {
+		return huma.ErrorWithHeaders(d, http.Header{"Retry-After": {"5"}})
+	}
 	return d
+}
+
+// problemOf is an error's document; it is not for internal ones.
+func problemOf(e *api.Error) *ErrorDocument {
+	status := statuses[e.Kind]
+	return &ErrorDocument{
+		Type: "about:blank", Status: status, Title: http.StatusText(status), Detail: e.Message, Code: e.Code, Hint: e.Hint,
+		Errors: e.Problems,
+	}
+}
+
+// statusClientGone is never seen by anyone: the sender has left. It keeps such requests apart in the metrics.
+const statusClientGone = 499
+
+// internal says where to look and nothing else.
+func internal(ctx context.Context) *ErrorDocument {
+	d := document(http.StatusInternalServerError, "")
+	d.Hint = "The server's log tells the cause beside request=" + requestOf(ctx).id
+	return d
+}
+
+// writeProblem answers outside of Huma's operations in the same form.
+func writeProblem(w http.ResponseWriter, d *ErrorDocument) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Del("Content-Length")
+	w.WriteHeader(d.Status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(d) // The client went away; there is nobody left to tell.
 }

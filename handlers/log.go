@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"potato/api"
+	"potato/runners"
 )
 
 type getRunLogInput struct {
@@ -19,9 +20,12 @@ type getRunLogInput struct {
 
 func (h *Handlers) registerLog(a huma.API) {
 	huma.Register(a, operation(http.MethodGet, "/runs/{run_id}/log", "getRunLog", "Lines of a run's log", "log",
-		http.StatusNotFound, http.StatusUnprocessableEntity), h.getRunLog)
+		http.StatusNotFound), h.getRunLog)
 }
 
 func (h *Handlers) getRunLog(ctx context.Context, in *getRunLogInput) (*body[api.LogLines], error) {
-	return nil, errNotImplemented
+	lines, err := h.Supervisor.Log(ctx, in.RunID, runners.LogQuery{
+		Source: runners.LogSource(in.Source), From: in.From, Limit: in.Limit, Q: in.Q,
+	})
+	return ok(lines), h.problem(ctx, err)
 }

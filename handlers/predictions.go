@@ -6,8 +6,10 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"potato/api"
+	"potato/store"
 )
 
 type listPredictionsInput struct {
@@ -24,14 +26,20 @@ type listPredictionsInput struct {
 }
 
 type retracted struct {
-	Retracted int64 `json:"retracted" doc:"Predictions that annotators no longer see"`
+	Retracted int64 `json:"retracted" doc:"Items that no longer show annotators this run's predictions"`
 }
+
+const predictionsDoc = "`ndjson` has a PredictionRow a line. `csv` has a header line and the columns instance_id, schema_name, " +
+	"split, label, confidence, target, correct, text, scores; several labels are a JSON list, scores a JSON object. So that " +
+	"a spreadsheet runs nothing, a csv cell that begins with = + - @, a tab or a carriage return gets an apostrophe before " +
+	"it; everything else stands as it was. An export that breaks off ends without its last chunk: clients see an error."
 
 func (h *Handlers) registerPredictions(a huma.API) {
 	list := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.PredictionList](), true, "PredictionList")
 	text := &huma.Schema{Type: huma.TypeString}
 	op := operation(http.MethodGet, "/runs/{run_id}/predictions", "listRunPredictions", "A run's predictions, in pages or whole", "predictions",
-		http.StatusNotFound, http.StatusUnprocessableEntity)
+		http.StatusNotFound)
+	op.Description = predictionsDoc
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "Predictions",
 		Content: map[string]*huma.MediaType{
@@ -42,13 +50,46 @@ func (h *Handlers) registerPredictions(a huma.API) {
 	}}
 	huma.Register(a, op, h.listRunPredictions)
 	huma.Register(a, operation(http.MethodDelete, "/runs/{run_id}/predictions", "retractRunPredictions", "Take a run's predictions back from annotators", "predictions",
-		http.StatusNotFound, http.StatusUnprocessableEntity), h.retractRunPredictions)
+		http.StatusNotFound), h.retractRunPredictions)
 }
 
 func (h *Handlers) listRunPredictions(ctx context.Context, in *listPredictionsInput) (*huma.StreamResponse, error) {
-	return nil, errNotImplemented
+	f := store.PredictionFilter{
+		Schema: in.Schema, Split: in.Split, Label: in.Label, Target: in.Target, Wrong: in.Wrong, Q: in.Q,
+		Cursor: in.Cursor, Limit: in.Limit,
+	}
+	if in.Format == "json" {
+		list, err := h.Supervisor.Predictions(ctx, in.RunID, f)
+		if err != nil {
+			return nil, h.problem(ctx, err)
+		}
+		return reply(list), nil
+	}
+	// The run is looked up while there is still a status to say that it is missing.
+	if _, err := h.Supervisor.RunByID(ctx, in.RunID); err != nil {
+		return nil, h.problem(ctx, err)
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		r, w := humachi.Unwrap(hc)
+		requestOf(ctx).stream = true
+		e := newExport(w, in.Format, "predictions-"+string(in.RunID))
+		if r.Method == http.MethodHead {
+			return
+		}
+		err := h.Supervisor.ExportPredictions(ctx, in.RunID, f, e.row)
+		if err == nil {
+			err = e.close()
+		}
+		if err != nil {
+			if !e.gone && ctx.Err() == nil {
+				h.Log.ErrorContext(ctx, "export broke off", "request", requestOf(ctx).id, "run", in.RunID, "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
 }
 
 func (h *Handlers) retractRunPredictions(ctx context.Context, in *RunPath) (*body[retracted], error) {
-	return nil, errNotImplemented
+	n, err := h.Supervisor.Retract(context.WithoutCancel(ctx), in.RunID)
+	return ok(retracted{Retracted: int64(n)}), h.problem(ctx, err)
 }

@@ -14,5 +14,6 @@ func (h *Handlers) registerSchemas(a huma.API) {
 }
 
 func (h *Handlers) listSchemas(ctx context.Context, _ *struct{}) (*body[api.SchemeList], error) {
-	return nil, errNotImplemented
+	list, err := h.Supervisor.Schemes(ctx)
+	return ok(list), h.problem(ctx, err)
 }

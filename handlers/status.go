@@ -9,8 +9,6 @@ import (
 	"potato/api"
 )
 
-type body[T any] struct{ Body T }
-
 func (h *Handlers) registerStatus(a huma.API) {
 	huma.Register(a, huma.Operation{
 		Method: http.MethodGet, Path: "/healthz", OperationID: "getHealth", Summary: "Say that the server answers",
@@ -28,5 +26,6 @@ func (h *Handlers) getHealth(context.Context, *struct{}) (*body[health], error) 
 }
 
 func (h *Handlers) getStatus(ctx context.Context, _ *struct{}) (*body[api.Status], error) {
-	return nil, errNotImplemented
+	status, err := h.Supervisor.Status(ctx)
+	return ok(status), h.problem(ctx, err)
 }

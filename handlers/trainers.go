@@ -14,5 +14,6 @@ func (h *Handlers) registerTrainers(a huma.API) {
 }
 
 func (h *Handlers) listTrainers(ctx context.Context, _ *struct{}) (*body[api.TrainerList], error) {
-	return nil, errNotImplemented
+	list, err := h.Supervisor.Trainers(ctx)
+	return ok(list), h.problem(ctx, err)
 }
