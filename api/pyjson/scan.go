@@ -4,25 +4,47 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 )
 
 // ReadString reads a string.
 func (d *Decoder) ReadString() (string, error) {
+	b, err := d.ReadStringBytes()
+	return string(b), err
+}
+
+// ReadStringBytes reads a string and returns its text, which is valid until the next call.
+func (d *Decoder) ReadStringBytes() ([]byte, error) {
 	k, err := d.Peek()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if k != String {
-		return "", d.Errorf("expected a string")
+		return nil, d.Errorf("expected a string")
 	}
 	raw, err := d.rawString()
+	if err != nil || bytes.IndexByte(raw, '\\') < 0 {
+		return raw, err
+	}
+	d.tmp = appendUnquoted(d.tmp[:0], raw)
+	return d.tmp, nil
+}
+
+// ReadFloat reads a number; one that is too large is an infinity, as in Python.
+func (d *Decoder) ReadFloat() (float64, error) {
+	k, err := d.Peek()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw), nil
+	if k != Number {
+		return 0, d.Errorf("expected a number")
 	}
-	return string(appendUnquoted(nil, raw)), nil
+	text, err := d.literal()
+	if err != nil {
+		return 0, err
+	}
+	f, _ := strconv.ParseFloat(string(text), 64)
+	return f, nil
 }
 
 // ReadRaw reads a value and returns its bytes, which are valid until the next call.
