@@ -79,7 +79,7 @@ func (s *itemSet) take(p api.Prediction) (setItem, error) {
 	if !ok {
 		return setItem{}, refused("unknown_item", "it predicts item %q, which is not in the run's bundle", p.InstanceID)
 	}
-	if s.items[i].split == SplitTrain {
+	if s.items[i].split == api.SplitTrain {
 		return setItem{}, refused("train_item", "it predicts item %q, which the run trained on", p.InstanceID)
 	}
 	bits := s.seen[p.SchemaName]

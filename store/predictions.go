@@ -45,7 +45,8 @@ func (d *DB) StorePredictions(ctx context.Context, id api.RunID, rows iter.Seq2[
 // mayStore refuses predictions of a run that is over, so that a late upload changes nothing.
 func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 	var status api.RunStatus
-	err := tx.QueryRowContext(ctx, `SELECT status FROM runs WHERE run_id = ?`, id).Scan(&status)
+	var cancelled bool
+	err := tx.QueryRowContext(ctx, `SELECT status, cancel_requested FROM runs WHERE run_id = ?`, id).Scan(&status, &cancelled)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return notFound(id)
@@ -53,6 +54,8 @@ func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 		return fmt.Errorf("read run %s: %w", id, err)
 	case status != api.RunRunning:
 		return api.Gonef("run_over", "run %s is %s and takes no predictions", id, status)
+	case cancelled:
+		return api.Conflictf("cancelled", "run %s is being cancelled and takes no predictions", id)
 	}
 	return nil
 }

@@ -34,14 +34,14 @@ func mustItems(tb testing.TB, db *store.DB, id api.RunID) {
 	tb.Helper()
 	pos := map[string][]string{"sentiment": {"positive"}}
 	must(tb, db.StoreRunItems(tb.Context(), id, each(
-		store.RunItem{InstanceID: "t1", Split: store.SplitTrain}, store.RunItem{InstanceID: "t2", Split: store.SplitTrain},
-		store.RunItem{InstanceID: "t3", Split: store.SplitTrain}, store.RunItem{InstanceID: "t4", Split: store.SplitTrain},
-		store.RunItem{InstanceID: "v1", Split: store.SplitVal, Text: "A fine film", Targets: pos},
-		store.RunItem{InstanceID: "v2", Split: store.SplitVal, Text: "A dull film", Targets: map[string][]string{"sentiment": {"negative"}}},
-		store.RunItem{InstanceID: "x1", Split: store.SplitTest, Text: "100% fine", Targets: pos},
-		store.RunItem{InstanceID: "u1", Split: store.SplitUnlabeled, Text: "One"},
-		store.RunItem{InstanceID: "u2", Split: store.SplitUnlabeled, Text: "Two"},
-		store.RunItem{InstanceID: "u3", Split: store.SplitUnlabeled, Text: "Three"},
+		api.BundleItem{InstanceID: "t1", Split: api.SplitTrain}, api.BundleItem{InstanceID: "t2", Split: api.SplitTrain},
+		api.BundleItem{InstanceID: "t3", Split: api.SplitTrain}, api.BundleItem{InstanceID: "t4", Split: api.SplitTrain},
+		api.BundleItem{InstanceID: "v1", Split: api.SplitVal, Text: "A fine film", Targets: pos},
+		api.BundleItem{InstanceID: "v2", Split: api.SplitVal, Text: "A dull film", Targets: map[string][]string{"sentiment": {"negative"}}},
+		api.BundleItem{InstanceID: "x1", Split: api.SplitTest, Text: "100% fine", Targets: pos},
+		api.BundleItem{InstanceID: "u1", Split: api.SplitUnlabeled, Text: "One"},
+		api.BundleItem{InstanceID: "u2", Split: api.SplitUnlabeled, Text: "Two"},
+		api.BundleItem{InstanceID: "u3", Split: api.SplitUnlabeled, Text: "Three"},
 	)))
 }
 
@@ -165,9 +165,9 @@ func TestMillionPredictionsStayFlat(t *testing.T) {
 	const n = 1_000_000
 	db := mustOpen(t)
 	id := mustRun(t, db, api.RunBuilding)
-	must(t, db.StoreRunItems(t.Context(), id, func(yield func(store.RunItem, error) bool) {
+	must(t, db.StoreRunItems(t.Context(), id, func(yield func(api.BundleItem, error) bool) {
 		for i := range n {
-			if !yield(store.RunItem{InstanceID: fmt.Sprintf("item-%07d", i), Split: store.SplitUnlabeled, Text: "some text"}, nil) {
+			if !yield(api.BundleItem{InstanceID: fmt.Sprintf("item-%07d", i), Split: api.SplitUnlabeled, Text: "some text"}, nil) {
 				return
 			}
 		}

@@ -62,7 +62,7 @@ func TestPublishReplacesTheWholeSet(t *testing.T) {
 func TestLeakGuardOutlivesItsRun(t *testing.T) {
 	db := mustOpen(t)
 	first := mustRun(t, db, api.RunRunning)
-	must(t, db.StoreRunItems(t.Context(), first, each(store.RunItem{InstanceID: "u1", Split: store.SplitTrain})))
+	must(t, db.StoreRunItems(t.Context(), first, each(api.BundleItem{InstanceID: "u1", Split: api.SplitTrain})))
 	must(t, db.MoveRun(t.Context(), first, api.RunRunning, api.RunError, store.RunUpdate{}))
 	must(t, db.DeleteRun(t.Context(), first))
 	second := mustSuccess(t, db)

@@ -23,7 +23,8 @@ type RunUpdate struct {
 	Progress                        *api.Progress
 	NoProgress                      bool // the phase is over
 	Handle                          *api.Handle
-	Result                          *api.Event
+	Received                        *Received
+	Result, Failure                 *api.Event
 	Finish                          *api.Finish
 	Metrics                         api.Metrics
 	MetricsBySchema                 map[string]api.Metrics
@@ -131,6 +132,8 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	add("cancel_requested", up.CancelRequested != nil, up.CancelRequested)
 	add("progress", up.Progress != nil || up.NoProgress, asJSON{up.Progress})
 	add("handle", up.Handle != nil, asJSON{up.Handle})
+	add("received", up.Received != nil, asJSON{up.Received})
+	add("failure", up.Failure != nil, asJSON{up.Failure})
 	add("result", up.Result != nil, asJSON{up.Result})
 	add("finish", up.Finish != nil, asJSON{up.Finish})
 	add("metrics", up.Metrics != nil, asJSON{up.Metrics})

@@ -11,22 +11,6 @@ import (
 	"potato/api"
 )
 
-// RunItem is one item of a run's bundle.
-type RunItem struct {
-	InstanceID string
-	Split      string              // train, val, test or unlabeled
-	Text       string              // of items that get predictions; cut when stored
-	Targets    map[string][]string // scheme → labels, of held-out items
-}
-
-// Splits of a bundle. Val and test are held out; only train is ever trained on.
-const (
-	SplitTrain     = "train"
-	SplitVal       = "val"
-	SplitTest      = "test"
-	SplitUnlabeled = "unlabeled"
-)
-
 const (
 	textLimit = 500   // runes of an item's text that a page shows and a search looks at
 	chunkRows = 20000 // rows between which other writers get their turn
@@ -34,7 +18,7 @@ const (
 
 // StoreRunItems replaces the items of a run that is being built. It is not one transaction: other writers come between,
 // and whoever finds the run still building after a restart builds it anew.
-func (d *DB) StoreRunItems(ctx context.Context, id api.RunID, items iter.Seq2[RunItem, error]) error {
+func (d *DB) StoreRunItems(ctx context.Context, id api.RunID, items iter.Seq2[api.BundleItem, error]) error {
 	err := d.change(ctx, func(tx *sql.Tx) error { return deleteItems(ctx, tx, id) })
 	if err != nil {
 		return err
@@ -46,7 +30,7 @@ func (d *DB) StoreRunItems(ctx context.Context, id api.RunID, items iter.Seq2[Ru
 		err = d.change(ctx, func(tx *sql.Tx) error {
 			c := newItemChunk(ctx, tx, id)
 			for range chunkRows {
-				var item RunItem
+				var item api.BundleItem
 				var err error
 				if item, err, more = next(); !more {
 					break
@@ -83,8 +67,8 @@ func newItemChunk(ctx context.Context, tx *sql.Tx, id api.RunID) *itemChunk {
 	}
 }
 
-func (c *itemChunk) add(n int, item RunItem) error {
-	if item.Split == SplitTrain {
+func (c *itemChunk) add(n int, item api.BundleItem) error {
+	if item.Split == api.SplitTrain {
 		if err := c.trained.add(item.InstanceID); err != nil {
 			return err
 		}

@@ -9,13 +9,22 @@ import (
 	"potato/api"
 )
 
+// Received says which of an agent's events are in the files of the run's folder: the next sequence number, and how long
+// each file was when all before it had been written. What a file has beyond that was cut off in the middle.
+type Received struct {
+	NextSeq int64            `json:"next_seq"`
+	Bytes   map[string]int64 `json:"bytes"`
+}
+
 // Run is a row of runs: what people read of it, and what a server must find again after a restart.
 type Run struct {
 	api.Run
 	Seq          int64              // place in the queue
 	Lease        string             // of the agent that has it
 	Handle       *api.Handle        // of its worker
+	Received     *Received          // how far its events and output have come
 	Result       *api.Event         // the worker's result event
+	Failure      *api.Event         // the worker's error event
 	Finish       *api.Finish        // the agent's last word
 	Scores       []api.SchemaScores // nil until computed
 	NPredictions *int64             // nil until they are stored
@@ -25,7 +34,8 @@ type Run struct {
 const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, host, device, trigger, created_by,
 	created_at, started_at, finished_at, n_train, n_val, n_test, n_unlabeled, split_seed, params, metrics,
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
-	progress, attempt, writeback, environment, cancel_requested, lease, handle, result, finish, scores, n_predictions,
+	progress, attempt, writeback, environment, cancel_requested, lease, handle, received,
+	result, failure, finish, scores, n_predictions,
 	pruned_at IS NOT NULL`
 
 func scanRun(row interface{ Scan(...any) error }) (Run, error) {
@@ -35,7 +45,8 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		&r.NTest, &r.NUnlabeled, &r.SplitSeed, asJSON{&r.Params}, asJSON{&r.Metrics}, asJSON{&r.MetricsBySchema},
 		&r.Error, &r.ErrorCode, &r.Hint, &r.Message, asJSON{&r.Warnings}, &r.ModelVersion, &r.BundleDigest,
 		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
-		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Result}, asJSON{&r.Finish}, asJSON{&r.Scores},
+		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
+		asJSON{&r.Failure}, asJSON{&r.Finish}, asJSON{&r.Scores},
 		&r.NPredictions, &r.Pruned)
 	if err != nil {
 		return Run{}, err

@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- One row a run; seq is its place in the queue. Lists and maps are JSON. What a server must find again after a restart
--- (lease, handle, finish) stands beside what people read.
+-- (lease to finish) stands beside what people read.
 CREATE TABLE runs (
   seq               INTEGER PRIMARY KEY AUTOINCREMENT,
   run_id            TEXT    NOT NULL UNIQUE,
@@ -41,7 +41,9 @@ CREATE TABLE runs (
   cancel_requested  INTEGER NOT NULL DEFAULT 0,
   lease             TEXT    NOT NULL DEFAULT '',
   handle            TEXT,
+  received          TEXT,
   result            TEXT,
+  failure           TEXT,
   finish            TEXT,
   scores            TEXT,
   n_predictions     INTEGER,
