@@ -1,0 +1,117 @@
+// Command bench measures this training server and the published annotation tool's own training side by side: the same
+// studies, the same Python, one after the other in pairs, and the ratio of the medians with the bar beside it (F1, F2).
+// `make bench` runs it; docs/benchmarks.md says what each line means.
+//
+// A missed bar is printed and changes nothing else: the exit code is 1 only when something broke.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+	default:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:forbidigo // this is the program's main
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	b := &bench{progress: stderr}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	only := flags.String("only", "", "measure `NAMES` only, separated by commas: "+strings.Join(names(), " "))
+	flags.IntVar(&b.repeats, "repeats", 7, "how often each pair is measured")
+	jsonFile := flags.String("json", "", "write the figures, with every sample, to `FILE` as well")
+	flags.StringVar(&b.potato, "potato", "bin/potato", "this server's `PROGRAM`")
+	flags.StringVar(&b.peer, "peer", ".venv-peer", "the virtual `ENVIRONMENT` of the published tool")
+	keep := flags.Bool("keep", false, "keep the studies and the servers' logs")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := choose(*only)
+	if err != nil {
+		return err
+	}
+	if err := b.open(); err != nil {
+		return err
+	}
+	if *keep {
+		fmt.Fprintln(stderr, "studies and logs:", b.dir)
+	} else {
+		defer os.RemoveAll(b.dir)
+	}
+	report := newReport(b)
+	for _, m := range chosen {
+		fmt.Fprintf(stderr, "%s: %s\n", m.name, m.what)
+		rows, err := m.measure(ctx, b)
+		report.Rows = append(report.Rows, rows...)
+		if err != nil {
+			report.print(stdout)
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	report.finish()
+	report.print(stdout)
+	if *jsonFile == "" {
+		return nil
+	}
+	return report.write(*jsonFile)
+}
+
+// measurement is one thing to measure; it may give several rows.
+type measurement struct {
+	name, what string
+	measure    func(context.Context, *bench) ([]row, error)
+}
+
+func measurements() []measurement {
+	return []measurement{
+		{"start", "from the command to the first page", measureStart},
+		{"memory", "resident memory of an idle server", measureMemory},
+		{"validate", "`potato validate` of one config", measureValidate},
+		{"small", "POST to success, 60 items labelled by two", measureSmall},
+		{"large", "POST to success, 10,000 items, 5,000 labelled by two", measureLarge},
+		{"free-text", "POST to success, 1,500 items with a free-text scheme beside", measureFreeText},
+		{"million", "1,000,000 items, this server alone", measureMillion},
+		{"ingest", "1,000,000 predictions into the store, against the sqlite3 shell", measureIngest},
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, m := range measurements() {
+		all = append(all, m.name)
+	}
+	return all
+}
+
+func choose(only string) ([]measurement, error) {
+	all := measurements()
+	if only == "" {
+		return all, nil
+	}
+	var chosen []measurement
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no measurement %q; there are: %s", name, strings.Join(names(), " "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
