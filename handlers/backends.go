@@ -10,7 +10,6 @@ import (
 )
 
 type checkBackendInput struct {
-	Caller
 	Name string `path:"name" maxLength:"200" doc:"Name of the backend"`
 	Body api.CheckRequest
 }

@@ -61,6 +61,9 @@ var codes = map[int]string{
 }
 
 func document(status int, message string, errs ...error) *ErrorDocument {
+	if status == http.StatusInternalServerError && message == "cannot read request body" {
+		status = http.StatusBadRequest // Huma takes a body that breaks off, or is no body, for a fault of ours
+	}
 	d := &ErrorDocument{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: message, Code: codes[status]}
 	if status >= http.StatusInternalServerError {
 		d.Detail, d.Code = "internal error", "internal"

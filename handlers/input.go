@@ -16,18 +16,14 @@ type RunPath struct {
 	RunID api.RunID `path:"run_id" pattern:"^[0-9]{8}T[0-9]{6}-[0-9a-f]{6}$" example:"20261129T192252-d3d870" doc:"The run's id"`
 }
 
-// Caller hands the request itself to an operation that needs more of it than its parameters. Every operation with a body
-// has one: see Resolve.
+// Caller hands the request itself to an operation that needs more of it than its parameters.
 type Caller struct {
 	r *http.Request
 }
 
-// Resolve remembers the request and lifts the deadline that Huma set for reading the body. Left there, it would end the
-// request's context that many seconds later, in the middle of whatever the operation is doing.
+// Resolve remembers the request.
 func (c *Caller) Resolve(ctx huma.Context) []error {
-	r, w := humachi.Unwrap(ctx)
-	c.r = r
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // no deadline was set where none can be
+	c.r, _ = humachi.Unwrap(ctx)
 	return nil
 }
 

@@ -22,7 +22,6 @@ type listRunsInput struct {
 }
 
 type createRunInput struct {
-	Caller
 	Body api.RunRequest
 	// The page says so, to be told apart from programs that hold the key.
 	Client string `header:"X-Potato-Client" enum:"page,api" default:"api" doc:"Who asks; recorded as the run's trigger"`
@@ -40,7 +39,6 @@ type cancelled struct {
 
 type writebackInput struct {
 	RunPath
-	Caller
 	Body struct {
 		DryRun bool `json:"dry_run,omitempty" doc:"Count only, publish nothing"`
 	}
