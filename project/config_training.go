@@ -7,49 +7,49 @@ import "potato/api"
 type ModelTraining struct {
 	Enabled                  bool              `yaml:"enabled" doc:"Train models on this study"`
 	Backend                  string            `yaml:"backend" doc:"Backend of runs that name none; absent: local"`
-	MaxWallSeconds           float64           `yaml:"max_wall_seconds" validate:"gt=0,lte=315360000" doc:"Ends a run that is not finished so many seconds after it left the queue; absent: no limit"`
-	GraceSeconds             float64           `yaml:"grace_seconds" default:"20" validate:"gte=0,lte=86400" doc:"Seconds between asking a worker to stop and killing it"`
-	HeartbeatTimeoutS        float64           `yaml:"heartbeat_timeout_s" default:"120" validate:"gt=0,lte=86400" doc:"Seconds without a word from an agent after which its run fails; a backend's own wins"`
-	MaxPredictionsMB         int64             `yaml:"max_predictions_mb" default:"512" validate:"gt=0,lte=1048576" doc:"Largest predictions file that the server takes"`
+	MaxWallSeconds           float64           `yaml:"max_wall_seconds" rule:"gt=0,lte=315360000" doc:"Ends a run that is not finished so many seconds after it left the queue; absent: no limit"`
+	GraceSeconds             float64           `yaml:"grace_seconds" default:"20" rule:"gte=0,lte=86400" doc:"Seconds between asking a worker to stop and killing it"`
+	HeartbeatTimeoutS        float64           `yaml:"heartbeat_timeout_s" default:"120" rule:"gt=0,lte=86400" doc:"Seconds without a word from an agent after which its run fails; a backend's own wins"`
+	MaxPredictionsMB         int64             `yaml:"max_predictions_mb" default:"512" rule:"gt=0,lte=1048576" doc:"Largest predictions file that the server takes"`
 	Writeback                Writeback         `yaml:"writeback" doc:"Which predictions are shown to annotators"`
 	AutoRetrain              AutoRetrain       `yaml:"auto_retrain" doc:"Training by itself as labels come in"`
 	Backends                 Backends          `yaml:"backends" doc:"Places to train, by name"`
-	RetainRuns               int               `yaml:"retain_runs" default:"5" validate:"gte=1,lte=1000000" doc:"How many of the newest runs keep their files; a run with live predictions always does"`
+	RetainRuns               int               `yaml:"retain_runs" default:"5" rule:"gte=1,lte=1000000" doc:"How many of the newest runs keep their files; a run with live predictions always does"`
 	MaxConcurrentRuns        MaxConcurrentRuns `yaml:"max_concurrent_runs" default:"1" doc:"Runs at one time: a number in all, or a map of backends (default: those not named) to numbers"`
 	SplitSeed                int64             `yaml:"split_seed" default:"0" doc:"Seed of the split"`
 	Splits                   Splits            `yaml:"splits" default:"{train: 0.7, val: 0.15, test: 0.15}" doc:"Shares of the splits, in order; they are divided by their sum"`
-	Aggregation              string            `yaml:"aggregation" default:"consensus" validate:"oneof=consensus majority" doc:"How several annotators' answers become one: consensus (Dawid-Skene) or majority"`
+	Aggregation              string            `yaml:"aggregation" default:"consensus" rule:"oneof=consensus majority" doc:"How several annotators' answers become one: consensus (Dawid-Skene) or majority"`
 	TrainOnAcceptedPrelabels bool              `yaml:"train_on_accepted_prelabels" doc:"Train on predictions that an annotator accepted untouched, too"`
 	WarmWorker               WarmWorker        `yaml:"warm_worker" default:"auto" doc:"auto keeps an interpreter ready for local runs while the Training page is in use; false does not"`
-	TrainersDir              string            `yaml:"trainers_dir" validate:"line" doc:"Folder of the study's own trainers, relative to the config file"`
-	TrainingDir              string            `yaml:"training_dir" validate:"line" doc:"Folder of database, lock and runs, relative to the config file; absent: training below output_annotation_dir"`
+	TrainersDir              string            `yaml:"trainers_dir" rule:"line" doc:"Folder of the study's own trainers, relative to the config file"`
+	TrainingDir              string            `yaml:"training_dir" rule:"line" doc:"Folder of database, lock and runs, relative to the config file; absent: training below output_annotation_dir"`
 
-	Device     string   `yaml:"device" default:"auto" validate:"device" doc:"Local runs: auto (CUDA, then Metal, then CPU), cpu, mps, cuda or cuda:N"`
-	NumThreads int      `yaml:"num_threads" validate:"gt=0,lte=65536" doc:"Local runs: threads; absent: all cores"`
-	MaxRAMMB   int64    `yaml:"max_ram_mb" validate:"gt=0,lte=1073741824" doc:"Local runs: memory that ends the worker when it passes it; absent: no limit"`
-	Python     string   `yaml:"python" default:"python3" validate:"line" doc:"Local runs: the interpreter"`
-	Packages   []string `yaml:"packages" validate:"dive,required,line" doc:"Local runs: packages to install once into an environment of their own, as pip takes them"`
+	Device     string   `yaml:"device" default:"auto" rule:"device" doc:"Local runs: auto (CUDA, then Metal, then CPU), cpu, mps, cuda or cuda:N"`
+	NumThreads int      `yaml:"num_threads" rule:"gt=0,lte=65536" doc:"Local runs: threads; absent: all cores"`
+	MaxRAMMB   int64    `yaml:"max_ram_mb" rule:"gt=0,lte=1073741824" doc:"Local runs: memory that ends the worker when it passes it; absent: no limit"`
+	Python     string   `yaml:"python" default:"python3" rule:"line" doc:"Local runs: the interpreter"`
+	Packages   []string `yaml:"packages" rule:"line" doc:"Local runs: packages to install once into an environment of their own, as pip takes them"`
 }
 
 // Writeback says which predictions become pre-annotations (R8).
 type Writeback struct {
 	Schemas          []string `yaml:"schemas" doc:"Schemes whose predictions annotators see; none: predictions are kept and not shown"`
 	IncludeUnlabeled bool     `yaml:"include_unlabeled" doc:"Predict the items that nobody has labelled"`
-	MinConfidence    float64  `yaml:"min_confidence" default:"0" validate:"gte=0,lte=1" doc:"Predictions below it are not shown"`
-	Field            string   `yaml:"field" default:"predictions" validate:"line" doc:"Field of the item that holds them"`
+	MinConfidence    float64  `yaml:"min_confidence" default:"0" rule:"gte=0,lte=1" doc:"Predictions below it are not shown"`
+	Field            string   `yaml:"field" default:"predictions" rule:"line" doc:"Field of the item that holds them"`
 	OnlyIfBetter     bool     `yaml:"only_if_better" doc:"Publish a run only when it beats the published one on the same held-out items"`
 }
 
 // AutoRetrain starts runs by itself (R9).
 type AutoRetrain struct {
 	Enabled         bool           `yaml:"enabled" doc:"Train again as labels come in"`
-	Trainer         string         `yaml:"trainer" validate:"line" doc:"Name of the trainer"`
+	Trainer         string         `yaml:"trainer" rule:"line" doc:"Name of the trainer"`
 	Schemas         []string       `yaml:"schemas" doc:"Schemes to train, the main one first"`
 	Backend         string         `yaml:"backend" doc:"Backend of these runs; absent: model_training.backend"`
 	Fallback        string         `yaml:"fallback" doc:"Backend to use when the first cannot start a run"`
-	UpdateFrequency int            `yaml:"update_frequency" default:"25" validate:"gte=1,lte=1000000000" doc:"New annotations that start a run"`
-	MinIntervalS    float64        `yaml:"min_interval_s" default:"600" validate:"gte=0,lte=315360000" doc:"Least seconds between two runs"`
-	QuietHours      string         `yaml:"quiet_hours" validate:"quiet_hours" doc:"Local time in which no run starts, e.g. 22:00-06:00"`
+	UpdateFrequency int            `yaml:"update_frequency" default:"25" rule:"gte=1,lte=1000000000" doc:"New annotations that start a run"`
+	MinIntervalS    float64        `yaml:"min_interval_s" default:"600" rule:"gte=0,lte=315360000" doc:"Least seconds between two runs"`
+	QuietHours      string         `yaml:"quiet_hours" rule:"quiet_hours" doc:"Local time in which no run starts, e.g. 22:00-06:00"`
 	Params          map[string]any `yaml:"params" doc:"Parameters of the trainer"`
 }
 

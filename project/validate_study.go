@@ -1,0 +1,149 @@
+package project
+
+import (
+	_ "embed" // the annotation tool's types of schemes
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"potato/api"
+)
+
+// checkStudy checks what the annotation tool demands of a study and a training server depends on: where the items are,
+// what identifies them, what was asked.
+func (d *decoder) checkStudy(root *node, c *Config) {
+	for _, key := range []string{"annotation_task_name", "item_properties", "output_annotation_dir"} {
+		if root.get(key) == nil {
+			d.fail(nil, key, "", "is missing")
+		}
+	}
+	if p := root.get("item_properties"); p != nil && p.kind == kindMap {
+		for _, key := range []string{"id_key", "text_key"} {
+			if p.get(key) == nil {
+				d.fail(p, "item_properties."+key, "", "is missing")
+			}
+		}
+	}
+	d.checkFiles(root, c)
+	schemes := root.get("annotation_schemes")
+	switch {
+	case schemes == nil && root.get("phases") == nil:
+		d.fail(nil, "annotation_schemes", "", "is missing: the study asks nothing")
+	case schemes != nil && schemes.kind == kindList && len(schemes.list) == 0:
+		d.fail(schemes, "annotation_schemes", "", "is empty: the study asks nothing")
+	case schemes != nil && schemes.kind == kindList:
+		d.checkSchemes(schemes.list)
+	}
+}
+
+func (d *decoder) checkFiles(root *node, c *Config) {
+	files := root.get("data_files")
+	if files == nil || files.kind == kindList && len(files.list) == 0 {
+		others := []string{"data_directory", "data_sources", "batch_assignment"}
+		if !slices.ContainsFunc(others, func(key string) bool { return root.get(key) != nil }) {
+			d.fail(files, "data_files", "", "is missing: name the files with the study's items")
+		}
+	} else if files.kind == kindList {
+		for i, n := range files.list {
+			d.checkFile(n, "data_files["+strconv.Itoa(i)+"]", c)
+		}
+	}
+	if n := root.get("data_directory"); n != nil && n.kind == kindText {
+		if s, err := os.Stat(c.resolve(c.TaskPath(), c.DataDirectory)); err != nil || !s.IsDir() {
+			d.fail(n, "data_directory", "", "is no folder%s", named(n, c.resolve(c.TaskPath(), c.DataDirectory)))
+		}
+	}
+}
+
+func (d *decoder) checkFile(n *node, at string, c *Config) {
+	if p := n.get("path"); p != nil {
+		n = p
+	}
+	if n.kind != kindText {
+		return // It was refused as it was read.
+	}
+	path := c.DataPath(DataFile{Path: n.text})
+	s, err := os.Stat(path)
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case err != nil && os.IsNotExist(err):
+		d.fail(n, at, "", "is a file that does not exist%s", named(n, path))
+	case err != nil:
+		d.fail(n, at, "", "is a file that cannot be read%s", named(n, path))
+	case s.IsDir():
+		d.fail(n, at, "", "is a folder%s; name the files in it", named(n, path))
+	case ext == ".parquet":
+		d.warn(n, at, "", "is a parquet file, which only the annotation tool reads; its items are not trained on")
+	case !slices.Contains([]string{".json", ".jsonl", ".csv", ".tsv"}, ext):
+		d.fail(n, at, "", "is of a kind that cannot be read; data files end in .json, .jsonl, .csv or .tsv")
+	}
+}
+
+// named adds a path to a message, unless an environment variable holds it.
+func named(n *node, path string) string {
+	if n.env {
+		return ""
+	}
+	return ": " + path
+}
+
+//go:embed config_tool_types.txt
+var toolTypes string
+
+func (d *decoder) checkSchemes(schemes []*node) {
+	first := map[string]int{}
+	for i, n := range schemes {
+		at := "annotation_schemes[" + strconv.Itoa(i) + "]"
+		if n.kind != kindMap {
+			continue // It was refused as it was read.
+		}
+		if name := n.get("name"); name == nil {
+			d.fail(n, at, "", "has no name")
+		} else if earlier, twice := first[name.text]; twice {
+			d.fail(name, at+".name", "", "is already the name of annotation_schemes[%d]", earlier)
+		} else {
+			first[name.text] = i
+		}
+		if t := n.get("annotation_type"); t == nil {
+			d.fail(n, at, "", "has no annotation_type")
+		} else {
+			d.checkType(n, t, at)
+		}
+	}
+}
+
+// checkType checks what a scheme's type needs to have labels.
+func (d *decoder) checkType(n, t *node, at string) {
+	labels, size := n.get("labels"), n.get("size")
+	types := strings.Fields(toolTypes)
+	switch {
+	case !slices.Contains(types, t.text):
+		d.warn(t, at+".annotation_type", api.Suggest(t.text, types), "is no type that the annotation tool has")
+	case slices.Contains([]string{"radio", "select", "multiselect"}, t.text) && labels == nil:
+		d.fail(n, at, "", "has no labels")
+	case t.text == "likert" && labels == nil && size == nil:
+		d.fail(n, at, "", "has neither size nor labels")
+	case t.text == "likert" && size != nil && size.kind == kindInt:
+		if points, _ := intOf(size.text); points < 2 || points > 1000 {
+			d.fail(size, at+".size", "", "must be 2 or more, and 1000 or less")
+		}
+	}
+	if labels == nil || labels.kind != kindList {
+		return
+	}
+	if len(labels.list) == 0 {
+		d.fail(labels, at+".labels", "", "is empty")
+	}
+	seen := map[string]bool{}
+	for i, l := range labels.list {
+		if name := l.get("name"); name != nil {
+			l = name
+		}
+		if text := pythonText(l); l.kind <= kindDate && seen[text] {
+			d.warn(l, at+".labels["+strconv.Itoa(i)+"]", "", "is the same label as an earlier one")
+		} else {
+			seen[text] = true
+		}
+	}
+}
