@@ -72,14 +72,14 @@ func (h *Handlers) admin(r *http.Request) *api.Error { return h.authorize(r, adm
 
 // rightKey reports whether key is the study's admin key, and usable from where the request comes.
 func (h *Handlers) rightKey(r *http.Request, key string) bool {
-	return h.AdminKey != "" && sameKey(key, h.AdminKey) && !h.keyStaysHere(r)
+	return h.AdminKey != "" && sameKey(key, h.AdminKey.Reveal()) && !h.keyStaysHere(r)
 }
 
 // keyStaysHere reports whether the admin key is one that could be guessed and the request is not from this machine. A
-// page of another site can reach this machine's own address under a name of its own (DNS rebinding), and
-// would guess change-me first. Whoever named an address to listen on has been warned and wants it everywhere.
+// page of another site can reach this machine's own address under a name of its own (DNS rebinding), and would
+// guess change-me first. Whoever named an address to listen on has been warned and wants it everywhere.
 func (h *Handlers) keyStaysHere(r *http.Request) bool {
-	return !h.WeakKeyAnywhere && h.AdminKey != "" && KeyWeakness(h.AdminKey) != "" && !fromHere(r)
+	return !h.WeakKeyAnywhere && h.AdminKey != "" && h.AdminKey.Weak() && !fromHere(r)
 }
 
 var errWeakKey = api.Deniedf("weak_key", "The study's admin key is weak, so it is taken from the server's own machine only").

@@ -12,14 +12,6 @@ import (
 	"potato/handlers"
 )
 
-func TestKeyWeakness(t *testing.T) {
-	for key, weak := range map[string]bool{"": true, "change-me": true, "fifteen-letters": true, "sixteen--letters": false, goodKey: false} {
-		if got := handlers.KeyWeakness(key) != ""; got != weak {
-			t.Errorf("%q: weak %v, want %v", key, got, weak)
-		}
-	}
-}
-
 // The matrix of A4: who is an admin without any key.
 func TestDebug(t *testing.T) {
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"potato/project"
 	"potato/runners"
 )
 
@@ -22,7 +23,7 @@ const Prefix = "/admin/training/api"
 // Options are what the handlers stand on. A zero Options is enough to describe the service, not to serve it.
 type Options struct {
 	Supervisor *runners.Supervisor
-	AdminKey   string // empty: nobody is admin by key
+	AdminKey   project.Secret // empty: nobody is admin by key
 
 	// WeakKeyAnywhere takes a weak key from other machines too: the admin named the address to listen on.
 	WeakKeyAnywhere bool

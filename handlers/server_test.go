@@ -39,7 +39,7 @@ const remoteHeader = "Test-Remote-Addr"
 
 func serve(t testing.TB, o handlers.Options) *server {
 	t.Helper()
-	s := &server{t: t, key: o.AdminKey, logs: &bytes.Buffer{}, doc: handlers.New(chi.NewMux(), handlers.Options{}).OpenAPI()}
+	s := &server{t: t, key: o.AdminKey.Reveal(), logs: &bytes.Buffer{}, doc: handlers.New(chi.NewMux(), handlers.Options{}).OpenAPI()}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(s.logs, nil))
 	}
