@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"potato/api"
@@ -29,6 +32,7 @@ type Options struct {
 	LeaseTimeout      time.Duration // the worker is ended on its machine when no agent lives for so long; default: the job's heartbeat time-out, else 120 s
 	ServerLossTimeout time.Duration // the agent cancels the run when the server does not answer for so long; default 300 s (G5)
 	HeartbeatEvery    time.Duration // least time between two heartbeats; default 500 ms
+	SendEvery         time.Duration // least time between two progress calls while the worker runs; default 100 ms
 	Poll              time.Duration // how often files and worker are looked at; default 50 ms
 	LogLimit          int64         // bytes of log that are sent on in a run; default 100 MB
 }
@@ -37,8 +41,57 @@ type Options struct {
 // or one that has ended meanwhile. It returns nil when the desk has accepted the end of the job, whatever the end.
 //
 // ctx ending means that we leave and the work goes on: Work returns ctx.Err() and can be called again, by this process
-// or another. An error with code run_over, token_revoked or lease_moved means that the job is no longer ours.
+// or another. An error with code run_over, token_revoked or lease_moved means that the job is no longer ours, one with
+// code server_unreachable that the server was silent for too long; the worker has been stopped then.
 //
 // Lines of the worker's output become log events with Source "stdout" or "stderr". Msg holds one line or several,
 // without the last newline: whoever appends it to a file adds one.
-func Work(ctx context.Context, job api.Job, o Options) error { panic("unfinished") }
+func Work(ctx context.Context, job api.Job, o Options) error {
+	o = o.withDefaults(job)
+	for _, dir := range []string{o.Dir, o.Artifacts} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	own, err := takeOver(o.Dir, job)
+	if err != nil {
+		return err
+	}
+	out, err := openOutbox(o.Dir, job.NextSeq, job.Spec.Attempt)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	w := newWork(ctx, job, o, own, out)
+	err = w.run(ctx)
+	w.leave()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (o Options) withDefaults(job api.Job) Options {
+	o.Artifacts = cmp.Or(o.Artifacts, filepath.Join(o.Dir, "artifacts"))
+	o.ArtifactURI = cmp.Or(o.ArtifactURI, hostname()+":"+o.Artifacts)
+	o.PythonKey = cmp.Or(o.PythonKey, "model_training.python")
+	o.LeaseTimeout = cmp.Or(o.LeaseTimeout, seconds(job.HeartbeatTimeoutS), 120*time.Second)
+	o.ServerLossTimeout = cmp.Or(o.ServerLossTimeout, 300*time.Second)
+	o.HeartbeatEvery = cmp.Or(o.HeartbeatEvery, 500*time.Millisecond)
+	o.SendEvery = cmp.Or(o.SendEvery, 100*time.Millisecond)
+	o.Poll = cmp.Or(o.Poll, 50*time.Millisecond)
+	o.LogLimit = cmp.Or(o.LogLimit, 100<<20)
+	if o.Launcher == nil {
+		o.Launcher = Process{}
+	}
+	if o.Env == nil {
+		o.Env = WorkerEnv()
+	}
+	if o.Save == nil {
+		o.Save = func(api.Handle) error { return nil }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"potato/api"
+)
+
+const drainTime = 5 * time.Second // how long files that cannot be read hold up the end of a job
+
+// attend follows the worker until it has ended, and ends it when there is a reason to.
+func (w *work) attend(ctx context.Context) (State, error) {
+	var endedAt time.Time
+	for {
+		// Asked before the files are read: what is read after the end is all there is.
+		state, err := w.o.Launcher.State(ctx, w.handle)
+		ended := err == nil && state.Phase != StateRunning
+		if err != nil {
+			w.log.Warn("no word on the worker", "err", err)
+		}
+		if ended && state.Phase == StateLost {
+			// The shim was killed; what it looked after must not go on alone.
+			if err := w.o.Launcher.Signal(ctx, w.handle, SignalKill); err != nil {
+				w.log.Warn("cannot end what a lost worker left", "err", err)
+			}
+		}
+		if ended && endedAt.IsZero() {
+			endedAt = time.Now()
+		}
+		err = w.drain(ctx, ended)
+		switch {
+		case err != nil && isDiskFull(err):
+			w.giveUp(ending{disk: err})
+		case err != nil:
+			w.log.Warn("cannot follow the worker", "err", err)
+		}
+		if ended && (err == nil || isDiskFull(err) || time.Since(endedAt) > drainTime) {
+			return state, nil
+		}
+		if leave := w.press(ctx); leave {
+			return state, nil
+		}
+		select {
+		case <-ctx.Done():
+			return state, ctx.Err()
+		case <-w.wake:
+		case <-time.After(w.o.Poll):
+		}
+	}
+}
+
+// drain takes over what the worker has written since the last time. The place of reading moves only with what is safe
+// in the outbox.
+func (w *work) drain(ctx context.Context, final bool) error {
+	for more := true; more && ctx.Err() == nil; {
+		before := w.follow
+		recs, again, err := w.follow.turn(final)
+		if err == nil {
+			err = w.out.append(recs...)
+		}
+		if err != nil {
+			w.follow = before
+			return err
+		}
+		more = again
+		if !final && w.ending().any() { // a flood of output must not hold up a cancel
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// press ends the worker when there is a reason to: TERM, then KILL after the grace. It reports whether we leave at once,
+// since the worker is another agent's now.
+func (w *work) press(ctx context.Context) (leave bool) {
+	end := w.ending()
+	if !end.any() {
+		return false
+	}
+	if api.HasCode(end.over, "lease_moved") && !w.own.named(w.o.Dir) {
+		return true
+	}
+	sig := SignalKill
+	switch {
+	case w.terminated.IsZero():
+		w.log.Info("ending the worker", "cause", end.cause(), "grace", end.grace)
+		w.terminated, sig = time.Now(), SignalTerm
+	case time.Since(w.terminated) < end.grace || time.Since(w.killed) < killWait:
+		return false
+	default:
+		w.killed = time.Now()
+	}
+	if err := w.o.Launcher.Signal(ctx, w.handle, sig); err != nil {
+		w.log.Warn("cannot end the worker", "err", err)
+	}
+	return false
+}

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+)
+
+// conclude tells the server everything and, last of all, the end.
+func (w *work) conclude(ctx context.Context, o outcome) error {
+	w.mu.Lock()
+	if w.end.lost { // one more chance, a short one: the server may just be back
+		w.end.lost, w.contact, w.silence = false, time.Now(), min(w.silence, lastWords)
+	}
+	w.mu.Unlock()
+	close(w.hurry)
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	if o.Predictions != "" {
+		if err := w.upload(ctx, &o); err != nil {
+			return err
+		}
+	}
+	for {
+		err := w.insist(w.arm(ctx), "finish", func(ctx context.Context) error { return w.o.Desk.Finish(ctx, w.job, o.Finish) })
+		end := w.ending()
+		switch {
+		case err == nil || ctx.Err() != nil || judge(err) != tryAgain:
+			return err
+		case end.over != nil:
+			return end.over
+		case end.lost:
+			return unreachable(w.o.ServerLossTimeout).WithCause(err)
+		}
+		// A cancel cut it short. The job has ended all the same.
+	}
+}
+
+// upload hands over the predictions, unless the run is cancelled before they are stored. What the server refuses turns
+// the outcome into a failure.
+func (w *work) upload(ctx context.Context, o *outcome) error {
+	wanted := w.arm(ctx)
+	var err error
+	if !w.ending().any() {
+		err = w.insist(wanted, "predictions", func(ctx context.Context) error { return w.o.Desk.Predictions(ctx, w.job, o.Predictions) })
+		if err == nil {
+			return nil
+		}
+	}
+	end := w.ending()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case end.over != nil:
+		return end.over
+	case end.lost:
+		return unreachable(w.o.ServerLossTimeout)
+	case end.cancelled:
+		o.Finish.Cancelled = true
+	default:
+		refusal := w.failure(err).Finish
+		o.Finish.ErrorCode, o.Finish.Error, o.Finish.Hint = refusal.ErrorCode, refusal.Error, refusal.Hint
+	}
+	o.Predictions = ""
+	return writeJSON(filepath.Join(w.o.Dir, finishFile), o, true)
+}

@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"potato/api"
+)
+
+const (
+	maxBatch   = 1 << 20 // bytes of events that are sent at once
+	maxEvents  = 1000    // and their number
+	indexEvery = 256     // every so many lines the outbox remembers where it stands
+)
+
+// position says how far the worker's files have been read. Sequence numbers may be lost on the way, this may not: it is
+// written together with the event it led to.
+type position struct {
+	Attempt int
+	Offset  offsets
+}
+
+// offsets are bytes in the worker's files, and how much of it went into log events.
+type offsets struct {
+	Events int64 `json:"events"`
+	Stdout int64 `json:"stdout"`
+	Stderr int64 `json:"stderr"`
+	Logged int64 `json:"logged"`
+}
+
+// record is a line of the outbox.
+type record struct {
+	Seq     int64     `json:"seq"`
+	Attempt int       `json:"attempt"`
+	Offset  offsets   `json:"offset"`
+	Event   api.Event `json:"event"`
+}
+
+// outbox is the queue of events on their way to the server, on disk: one line of numbers over the run, the worker's
+// events and the agent's own. Only the agent writes it, and before it sends. It is safe for one writer and one reader.
+type outbox struct {
+	mu    sync.Mutex
+	file  *os.File
+	size  int64
+	first int64   // seq of the first line
+	next  int64   // seq of the next one
+	index []int64 // where every 256th line begins
+	grown chan struct{}
+
+	at     position
+	result *api.Event // of the present attempt
+	failed *api.Event // the worker's last error event, of the present attempt
+
+	readSeq, readAt int64 // where the last read ended: reading goes forward
+}
+
+// openOutbox opens the outbox, or begins one whose first number is next. Lines that a power cut took from us while the
+// server already had them leave a gap, which is jumped, for the server ignores numbers it has.
+func openOutbox(dir string, next int64, attempt int) (*outbox, error) {
+	f, err := os.OpenFile(filepath.Join(dir, outboxFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	o := &outbox{file: f, first: max(next, 1), grown: make(chan struct{}, 1)}
+	o.next, o.at.Attempt = o.first, max(attempt, 1)
+	if err := o.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read outbox: %w", err), f.Close())
+	}
+	if o.next < next {
+		if err := o.restart(next); err != nil {
+			return nil, errors.Join(fmt.Errorf("renew outbox: %w", err), f.Close())
+		}
+	}
+	return o, nil
+}
+
+// load reads what is there and cuts off a line that was not written to its end.
+func (o *outbox) load() error {
+	r := bufio.NewReaderSize(o.file, 256<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return o.file.Truncate(o.size)
+		}
+		if err != nil {
+			return err
+		}
+		var rec record
+		if json.Unmarshal(line, &rec) != nil || rec.Seq <= 0 || o.size > 0 && rec.Seq != o.next {
+			return o.file.Truncate(o.size)
+		}
+		if o.size == 0 {
+			o.first, o.next = rec.Seq, rec.Seq
+		}
+		o.note(rec, int64(len(line)))
+	}
+}
+
+// note takes a record into account that lies at the end of the file.
+func (o *outbox) note(rec record, n int64) {
+	if (o.next-o.first)%indexEvery == 0 {
+		o.index = append(o.index, o.size)
+	}
+	if rec.Attempt != o.at.Attempt {
+		o.result, o.failed = nil, nil
+	}
+	o.at = position{Attempt: rec.Attempt, Offset: rec.Offset}
+	o.next, o.size = o.next+1, o.size+n
+	switch rec.Event.Event {
+	case api.EventResult:
+		o.result = &rec.Event
+	case api.EventError:
+		o.failed = &rec.Event
+	}
+}
+
+// restart begins the file anew at a higher number, without losing the place in the worker's files.
+func (o *outbox) restart(next int64) error {
+	if err := o.file.Truncate(0); err != nil {
+		return err
+	}
+	o.size, o.index, o.first, o.next = 0, nil, next, next
+	return o.append(record{Attempt: o.at.Attempt, Offset: o.at.Offset, Event: logEvent("warning", "The agent went on after its machine had lost some of its notes")})
+}
+
+// append numbers the records and writes them. After an error nothing of them is there.
+func (o *outbox) append(recs ...record) error {
+	if len(recs) == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	ends := make([]int, len(recs))
+	for i := range recs {
+		recs[i].Seq = o.next + int64(i)
+		if err := enc.Encode(recs[i]); err != nil {
+			return fmt.Errorf("write outbox: %w", err)
+		}
+		ends[i] = buf.Len()
+	}
+	if _, err := o.file.WriteAt(buf.Bytes(), o.size); err != nil {
+		return errors.Join(fmt.Errorf("write outbox: %w", err), o.file.Truncate(o.size))
+	}
+	began := 0
+	for i, rec := range recs {
+		o.note(rec, int64(ends[i]-began))
+		began = ends[i]
+	}
+	select {
+	case o.grown <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// read returns a batch of events from the number on. A number before the first one asks for what we never had.
+func (o *outbox) read(from int64) ([]api.Event, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	from = max(from, o.first)
+	if from >= o.next {
+		return nil, nil
+	}
+	seq, at := o.readSeq, o.readAt
+	if seq > from || seq == 0 || from-seq > indexEvery {
+		block := (from - o.first) / indexEvery
+		seq, at = o.first+block*indexEvery, o.index[block]
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(o.file, at, o.size-at), 64<<10)
+	var batch []api.Event
+	for bytes := 0; seq < o.next && len(batch) < maxEvents; seq++ {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return nil, fmt.Errorf("read outbox: %w", err)
+		}
+		if seq >= from {
+			if bytes += len(line); bytes > maxBatch && len(batch) > 0 {
+				break
+			}
+			var rec record
+			if err := json.Unmarshal(line, &rec); err != nil {
+				return nil, fmt.Errorf("read outbox: %w", err)
+			}
+			rec.Event.Seq, rec.Event.Attempt = rec.Seq, rec.Attempt
+			batch = append(batch, rec.Event)
+		}
+		at += int64(len(line))
+	}
+	o.readSeq, o.readAt = seq, at
+	return batch, nil
+}
+
+// end is the number after the last event.
+func (o *outbox) end() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.next
+}
+
+func (o *outbox) close() error { return o.file.Close() }
