@@ -45,8 +45,9 @@ func (d *DB) StorePredictions(ctx context.Context, id api.RunID, rows iter.Seq2[
 // mayStore refuses predictions of a run that is over, so that a late upload changes nothing.
 func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 	var status api.RunStatus
-	var cancelled bool
-	err := tx.QueryRowContext(ctx, `SELECT status, cancel_requested FROM runs WHERE run_id = ?`, id).Scan(&status, &cancelled)
+	var stopping bool
+	err := tx.QueryRowContext(ctx, `SELECT status, cancel_requested OR error_code <> '' FROM runs WHERE run_id = ?`, id).
+		Scan(&status, &stopping)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return notFound(id)
@@ -54,8 +55,8 @@ func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 		return fmt.Errorf("read run %s: %w", id, err)
 	case status != api.RunRunning:
 		return api.Gonef("run_over", "run %s is %s and takes no predictions", id, status)
-	case cancelled:
-		return api.Conflictf("cancelled", "run %s is being cancelled and takes no predictions", id)
+	case stopping:
+		return api.Conflictf("run_stopping", "run %s is being stopped and takes no predictions", id)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type RunUpdate struct {
 	NoProgress                      bool // the phase is over
 	Handle                          *api.Handle
 	Received                        *Received
-	Result, Failure                 *api.Event
+	Result                          *api.Event
 	Finish                          *api.Finish
 	Metrics                         api.Metrics
 	MetricsBySchema                 map[string]api.Metrics
@@ -56,10 +56,24 @@ func (d *DB) MoveRun(ctx context.Context, id api.RunID, from, to api.RunStatus, 
 // RequestCancel sets the cancel flag of a run whose predictions are not stored yet, and says in which state it was.
 // Conflict has code too_late, or run_over for a run that has ended.
 func (d *DB) RequestCancel(ctx context.Context, id api.RunID) (api.RunStatus, error) {
+	yes := true
+	return d.stopRun(ctx, id, RunUpdate{CancelRequested: &yes})
+}
+
+// CondemnRun decides how a run ends before its work does: the error stays whatever the worker says afterwards, and after
+// a restart. It refuses what RequestCancel refuses, and leaves a run alone that is being stopped already.
+func (d *DB) CondemnRun(ctx context.Context, id api.RunID, e *api.Error) error {
+	_, err := d.stopRun(ctx, id, RunUpdate{Error: &e.Message, ErrorCode: &e.Code, Hint: &e.Hint})
+	return err
+}
+
+func (d *DB) stopRun(ctx context.Context, id api.RunID, up RunUpdate) (api.RunStatus, error) {
 	var was api.RunStatus
 	err := d.change(ctx, func(tx *sql.Tx) error {
 		var stored sql.NullInt64
-		err := tx.QueryRowContext(ctx, `SELECT status, n_predictions FROM runs WHERE run_id = ?`, id).Scan(&was, &stored)
+		var stopping bool
+		err := tx.QueryRowContext(ctx, `SELECT status, n_predictions, cancel_requested OR error_code <> '' FROM runs WHERE run_id = ?`, id).
+			Scan(&was, &stored, &stopping)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound(id)
@@ -70,9 +84,10 @@ func (d *DB) RequestCancel(ctx context.Context, id api.RunID) (api.RunStatus, er
 		case was == api.RunEvaluating || stored.Valid:
 			return api.Conflictf("too_late", "run %s has finished training and its predictions are stored", id).
 				WithHint("retract its predictions instead")
+		case stopping:
+			return nil
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE runs SET cancel_requested = 1 WHERE run_id = ?`, id)
-		return err
+		return updateRun(ctx, tx, id, up)
 	})
 	return was, err
 }
@@ -133,7 +148,6 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	add("progress", up.Progress != nil || up.NoProgress, asJSON{up.Progress})
 	add("handle", up.Handle != nil, asJSON{up.Handle})
 	add("received", up.Received != nil, asJSON{up.Received})
-	add("failure", up.Failure != nil, asJSON{up.Failure})
 	add("result", up.Result != nil, asJSON{up.Result})
 	add("finish", up.Finish != nil, asJSON{up.Finish})
 	add("metrics", up.Metrics != nil, asJSON{up.Metrics})

@@ -24,7 +24,6 @@ type Run struct {
 	Handle       *api.Handle        // of its worker
 	Received     *Received          // how far its events and output have come
 	Result       *api.Event         // the worker's result event
-	Failure      *api.Event         // the worker's error event
 	Finish       *api.Finish        // the agent's last word
 	Scores       []api.SchemaScores // nil until computed
 	NPredictions *int64             // nil until they are stored
@@ -35,7 +34,7 @@ const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, 
 	created_at, started_at, finished_at, n_train, n_val, n_test, n_unlabeled, split_seed, params, metrics,
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
 	progress, attempt, writeback, environment, cancel_requested, lease, handle, received,
-	result, failure, finish, scores, n_predictions,
+	result, finish, scores, n_predictions,
 	pruned_at IS NOT NULL`
 
 func scanRun(row interface{ Scan(...any) error }) (Run, error) {
@@ -46,7 +45,7 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		&r.Error, &r.ErrorCode, &r.Hint, &r.Message, asJSON{&r.Warnings}, &r.ModelVersion, &r.BundleDigest,
 		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
 		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
-		asJSON{&r.Failure}, asJSON{&r.Finish}, asJSON{&r.Scores},
+		asJSON{&r.Finish}, asJSON{&r.Scores},
 		&r.NPredictions, &r.Pruned)
 	if err != nil {
 		return Run{}, err

@@ -43,7 +43,6 @@ CREATE TABLE runs (
   handle            TEXT,
   received          TEXT,
   result            TEXT,
-  failure           TEXT,
   finish            TEXT,
   scores            TEXT,
   n_predictions     INTEGER,
