@@ -6,6 +6,7 @@ A line is written whole by one write(2), so whoever follows the file sees lines 
 import json
 import math
 import os
+import stat
 import threading
 import time
 
@@ -70,8 +71,9 @@ class EventStream:
     def to_file(cls, path):
         """Appends to a file; a line that an earlier writer left half written is ended first."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        stream = cls(fd, durable=True)
-        size = os.fstat(fd).st_size
+        about = os.fstat(fd)
+        stream = cls(fd, durable=stat.S_ISREG(about.st_mode))
+        size = about.st_size
         stream._torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
         return stream
 

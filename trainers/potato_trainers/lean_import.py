@@ -6,6 +6,7 @@ BLAS gets one thread: our matrices are sparse and never reach it, and for the sh
 three to ten times what the fit takes alone, most on a machine that is busy.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -31,16 +32,28 @@ def sklearn():
     """Returns (sklearn.feature_extraction.text, sklearn.linear_model)."""
     for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
         os.environ[variable] = "1"  # read once, when numpy and scipy load their libraries
-    if _POSTPONED not in sys.modules and "sklearn" not in sys.modules:
-        stand_in = sys.modules[_POSTPONED] = _StandIn(_POSTPONED)
-        try:
-            return _modules()
-        except Exception:
-            pass  # a version that needs more than functions of it: what failed is imported again, with the real one
-        finally:
-            if sys.modules.get(_POSTPONED) is stand_in:
-                del sys.modules[_POSTPONED]
-    return _modules()
+    collecting = gc.isenabled()
+    gc.disable()  # thousands of new objects and no garbage among them
+    try:
+        return _without_postponed() or _modules()
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
+
+
+def _without_postponed():
+    """The modules imported with the stand-in; None when that does not work, and they are to be imported plainly."""
+    if _POSTPONED in sys.modules or "sklearn" in sys.modules:
+        return None
+    stand_in = sys.modules[_POSTPONED] = _StandIn(_POSTPONED)
+    try:
+        return _modules()
+    except Exception:
+        return None  # a version that needs more than functions of it; what failed is imported again, with the real one
+    finally:
+        if sys.modules.get(_POSTPONED) is stand_in:
+            del sys.modules[_POSTPONED]
 
 
 def _modules():

@@ -6,7 +6,7 @@ A scheme with one label is one problem of K classes; a multi-label scheme is one
 import numpy as np
 
 from potato_trainers import lean_import
-from potato_trainers.calibration import FOLDS, Calibration, judge, linked, log_loss, plan_folds  # noqa: F401
+from potato_trainers.calibration import Calibration, judge, linked, plan_folds
 
 _text, _linear_model = lean_import.sklearn()
 
@@ -118,7 +118,8 @@ def fit_line(features, codes, problem, params, seed):
 
 
 def calibrate(features, problem, link, params, seed):
-    """Out-of-fold logits and what they say of calibration. A generator: yields after each fold, returns Calibration."""
+    """Out-of-fold logits and what they say of calibration. A generator: yields the share done after each fold,
+    returns the Calibration."""
     if not problem.varies:
         return Calibration(False, reason="every training item has the same answer")
     folds, fold_of = plan_folds(problem.codes, problem.n_classes, seed)
@@ -130,7 +131,7 @@ def calibrate(features, problem, link, params, seed):
         held, rest = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
         line = fit_line(features[rest], problem.codes[rest], problem, params, seed)
         logits[held] = line.logits(features[held])
-        yield fold
+        yield (fold + 1) / folds
     scored = np.flatnonzero(fold_of >= 0)
     return judge(logits[scored], problem.codes[scored], "sigmoid" if columns == 1 else link)
 

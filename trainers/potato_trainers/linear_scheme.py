@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 
 from potato_trainers import linear
+from potato_trainers.calibration import Calibration, log_loss
 from potato_trainers.events import log, metric, progress, status
 from potato_trainers.files import remove, write_atomic
 
@@ -35,7 +36,7 @@ class SchemeModel:
             yield from self._descend(held_out)
         else:
             yield from self._fit_logistic()
-        self._calibrations = [linear.Calibration(False, reason="calibrate is false")] * len(self._problems)
+        self._calibrations = [Calibration(False, reason="calibrate is false")] * len(self._problems)
         if self._job.params["calibrate"]:
             yield from self._calibrate()
         self._answers = linear.Answers(self._lines, self._calibrations, self.labelled.multilabel)
@@ -71,7 +72,7 @@ class SchemeModel:
         descent = linear.Descent(self._problems, job.params, self._seed)
         if job.attempt > 1 and self._checkpoint.restore(descent):
             yield log("Going on%s from the checkpoint after epoch %d of %d" % (self._of, descent.epoch, epochs))
-        plain = [linear.Calibration(False)] * len(self._problems)
+        plain = [Calibration(False)] * len(self._problems)
         sample = np.arange(min(len(self.labelled), LOSS_ROWS))
         yield progress("fit", descent.epoch, epochs)
         while descent.epoch < epochs:
@@ -93,12 +94,11 @@ class SchemeModel:
             folds = linear.calibrate(self._features, problem, line.link, self._job.params, self._seed)
             while True:
                 try:
-                    fold = next(folds)
+                    share = next(folds)
                 except StopIteration as end:
                     self._calibrations[i] = end.value
                     break
-                yield progress("calibrate", i + (fold + 1) / linear.FOLDS, total)
-        yield progress("calibrate", total, total)
+                yield progress("calibrate", i + share, total)
         yield log(self.calibration_note())
 
     def calibration_note(self):
@@ -114,9 +114,9 @@ class SchemeModel:
     def _loss(self, probabilities, rows):
         """Log loss on these training rows, of a multi-label scheme the mean over its labels."""
         if not self.labelled.multilabel:
-            return linear.log_loss(probabilities, self._problems[0].codes[rows])
+            return log_loss(probabilities, self._problems[0].codes[rows])
         pairs = zip(probabilities.T, self._problems)
-        return float(np.mean([linear.log_loss(np.column_stack([1 - p, p]), problem.codes[rows]) for p, problem in pairs]))
+        return float(np.mean([log_loss(np.column_stack([1 - p, p]), problem.codes[rows]) for p, problem in pairs]))
 
     def _accuracy(self, probabilities, codes):
         """Share of right answers; of a multi-label scheme, of items with exactly the right labels."""

@@ -22,18 +22,23 @@ class Predictions:
         return self
 
     def __exit__(self, kind, error, trace):
-        if kind is not None:
-            try:
+        try:
+            if kind is None:
+                self._out.flush()
+                os.fsync(self._out.fileno())
                 self._out.close()
-            except OSError:
-                pass  # the first failure is the one to report
-            remove(self._partial)
-            return
-        self._out.flush()
-        os.fsync(self._out.fileno())
-        self._out.close()
-        os.replace(self._partial, self._path)
-        self.file = FILE
+                os.replace(self._partial, self._path)
+                self.file = FILE
+        finally:
+            if not self.file:
+                self._discard()
+
+    def _discard(self):
+        remove(self._partial)
+        try:
+            self._out.close()
+        except OSError:
+            pass  # what cannot be flushed is not wanted any more
 
     def write(self, instance_id, schema_name, payload):
         """One prediction: payload is {"label" or "labels", "confidence", "scores"}."""

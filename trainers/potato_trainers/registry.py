@@ -48,8 +48,8 @@ class Trainer:
 
     def missing(self):
         """The packages that this interpreter lacks, as (package, module); looked up, not imported."""
-        pairs = zip(self.about["packages"], self.about["imports"])
-        return [(package, module) for package, module in pairs if not _findable(module)]
+        modules = [module.partition(".")[0] for module in self.about["imports"]]  # a submodule's look-up imports its parent
+        return [(package, module) for package, module in zip(self.about["packages"], modules) if not _findable(module)]
 
     def require(self):
         """Raises what a run reports when the trainer cannot run here."""
@@ -180,8 +180,7 @@ def _broken(path, source, reason):
     return Trainer(path, source, about, broken="%s: %s" % (os.path.basename(path), reason))
 
 
-def _findable(module):
-    name = module.partition(".")[0]  # looking up a submodule would import its parent
+def _findable(name):
     if name in sys.modules:
         return True
     try:

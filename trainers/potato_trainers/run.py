@@ -150,11 +150,14 @@ class _Run:
         os._exit(EXIT_CANCELLED)
 
     def say_failed(self, error):
-        try:
-            traceback.print_exception(type(error), error, error.__traceback__)
-        except MemoryError:
-            pass
         code, exit_code, message, hint = explain(error, self._trainer, self._step)
+        cause = error.__cause__ if isinstance(error, Failure) else error  # what is a sentence already has no need of a trace
+        try:
+            if cause is not None:
+                traceback.print_exception(type(cause), cause, cause.__traceback__)
+            print(message, file=sys.stderr)
+        except (MemoryError, OSError):
+            pass
         try:
             self._stream.emit({"event": "error", "code": code, "message": message, "install_hint": hint})
         except OSError as err:

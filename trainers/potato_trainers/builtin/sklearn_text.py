@@ -94,9 +94,11 @@ def train(job):
         yield log(note, "warning")
 
     yield status("building pipeline")
+    from potato_trainers import linear_scheme  # scikit-learn comes with it: once it is clear that there is work for it
+
     began = time.monotonic()
     models = []
-    for model, features in _models(job, labelled, texts):
+    for model, features in _models(job, labelled, texts, linear_scheme):
         models.append((model, features))
         yield from model.fit(_held_out(job, model.labelled, features))
     seconds = round(time.monotonic() - began, 3)
@@ -131,7 +133,7 @@ class _Features:
     """The features of some training texts, and how to make those of others."""
 
     def __init__(self, params, texts):
-        from potato_trainers import lean_import  # scikit-learn: once it is clear that there is work for it
+        from potato_trainers import lean_import
 
         self.vectorizer = lean_import.sklearn()[0].TfidfVectorizer(
             analyzer=params["analyzer"],
@@ -155,17 +157,15 @@ class _Features:
         return self.vectorizer.transform(texts)
 
 
-def _models(job, labelled, texts):
+def _models(job, labelled, texts, linear_scheme):
     """Yields (model, features) for each scheme. Schemes with the same training items share the features."""
-    from potato_trainers.linear_scheme import SchemeModel
-
     folders = folder_names([each.schema.name for each in labelled])
     made = {}
     for each in labelled:
         key = tuple(each.index)
         if key not in made:
             made[key] = _Features(job.params, [texts[i] for i in each.index])
-        yield SchemeModel(job, each, made[key].train, len(job.schemas) > 1, folders[each.schema.name]), made[key]
+        yield linear_scheme.SchemeModel(job, each, made[key].train, len(job.schemas) > 1, folders[each.schema.name]), made[key]
 
 
 def _held_out(job, labelled, features):
@@ -179,6 +179,7 @@ def _held_out(job, labelled, features):
 def _save(job, model, features, several):
     """Saves one scheme's model, in a folder of its own when there are several; yields the artifacts."""
     prefix = model.folder + "/" if several else ""
+    vars(features.vectorizer).pop("_stop_words_id", None)  # an address, which would make equal models differ in bytes
     vectorizer = "sklearn.feature_extraction.text.TfidfVectorizer"
     files = (
         ("model.pkl", model.pickled(vectorizer=features.vectorizer)),
