@@ -34,7 +34,7 @@ func startPeer(t *testing.T, dir string) *server {
 	}
 	address := listener.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
-	listener.Close()
+	_ = listener.Close()
 	s := &server{t: t, dir: dir, URL: "http://" + address, done: make(chan struct{})}
 	s.cmd = exec.Command(peer(t, "potato"), "start", filepath.Join(dir, "config.yaml"), "-p", port, "--host", "127.0.0.1")
 	s.cmd.Dir = dir
@@ -51,7 +51,7 @@ func startPeer(t *testing.T, dir string) *server {
 	for {
 		res, err := http.Get(s.URL + "/")
 		if err == nil {
-			res.Body.Close()
+			_ = res.Body.Close()
 			if res.StatusCode == http.StatusOK {
 				return s
 			}

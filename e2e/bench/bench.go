@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +14,7 @@ type bench struct {
 	peer     string // the published tool's virtual environment
 	dir      string
 	repeats  int
-	progress io.Writer
+	progress *log.Logger
 	n        int // folders handed out
 }
 
@@ -51,4 +51,4 @@ func (b *bench) folder(name string) string {
 }
 
 // say reports a sample to whoever watches.
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, "  "+format+"\n", args...) }
+func (b *bench) say(format string, args ...any) { b.progress.Printf("  "+format, args...) }

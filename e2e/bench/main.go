@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -22,16 +23,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-	default:
-		fmt.Fprintln(os.Stderr, "bench:", err)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		log.New(os.Stderr, "bench: ", 0).Print(err)
 		os.Exit(1) //nolint:forbidigo // this is the program's main
 	}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	b := &bench{progress: stderr}
+	b := &bench{progress: log.New(stderr, "", 0)}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	only := flags.String("only", "", "measure `NAMES` only, separated by commas: "+strings.Join(names(), " "))
@@ -51,24 +50,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *keep {
-		fmt.Fprintln(stderr, "studies and logs:", b.dir)
+		b.progress.Print("studies and logs: ", b.dir)
 	} else {
-		defer os.RemoveAll(b.dir)
+		defer os.RemoveAll(b.dir) //nolint:errcheck // a temporary folder; the figures stand without it
 	}
 	report := newReport(b)
 	for _, m := range chosen {
-		fmt.Fprintf(stderr, "%s: %s\n", m.name, m.what)
+		b.progress.Printf("%s: %s", m.name, m.what)
 		rows, err := m.measure(ctx, b)
 		report.Rows = append(report.Rows, rows...)
 		if err != nil {
-			report.print(stdout)
-			return fmt.Errorf("%s: %w", m.name, err)
+			return errors.Join(fmt.Errorf("%s: %w", m.name, err), report.print(stdout))
 		}
 	}
 	report.finish()
-	report.print(stdout)
-	if *jsonFile == "" {
-		return nil
+	if err := report.print(stdout); err != nil || *jsonFile == "" {
+		return err
 	}
 	return report.write(*jsonFile)
 }

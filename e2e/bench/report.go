@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,10 +32,10 @@ func newReport(b *bench) *report {
 func (r *report) finish() { r.LoadAfter = load() }
 
 // print writes the table. Ratios are what carries over to another machine; the seconds are there to see what they are of.
-func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s, %d cores (%s), load %s before; medians of %d pairs\n\n", r.Date, r.Cores, r.CPU, r.LoadBefore, r.Repeats)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "measured\tpeer\tours\tratio\tbar\t")
+func (r *report) print(w io.Writer) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n%s, %d cores (%s), load %s before; medians of %d pairs\n\n", r.Date, r.Cores, r.CPU, r.LoadBefore, r.Repeats)
+	lines := []string{"measured\tpeer\tours\tratio\tbar\t\n"}
 	missed := 0
 	for i, row := range r.Rows {
 		r.Rows[i] = row.judge()
@@ -53,15 +54,23 @@ func (r *report) print(w io.Writer) {
 				missed++
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.What, peer, figure(row.OursMedian, row.Unit), ratio, limit, mark)
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\n", row.What, peer, figure(row.OursMedian, row.Unit), ratio, limit, mark))
 	}
-	t.Flush()
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, strings.Join(lines, "")); err != nil {
+		return err
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
 	switch {
 	case missed > 0:
-		fmt.Fprintf(w, "\n%d of the bars missed.\n", missed)
+		fmt.Fprintf(&out, "\n%d of the bars missed.\n", missed)
 	case len(r.Rows) > 0:
-		fmt.Fprintln(w, "\nAll bars met.")
+		out.WriteString("\nAll bars met.\n")
 	}
+	_, err := io.WriteString(w, out.String())
+	return err
 }
 
 func figure(value float64, unit string) string {
@@ -81,11 +90,7 @@ func (r *report) write(path string) error {
 	}
 	e := json.NewEncoder(f)
 	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return errors.Join(e.Encode(r), f.Close())
 }
 
 func load() string {

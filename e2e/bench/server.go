@@ -17,7 +17,7 @@ import (
 // server is a running product on a study of its own.
 type server struct {
 	cmd     *exec.Cmd
-	ended   chan error
+	ended   chan struct{} // closed when it has
 	study   string
 	url     string
 	log     string
@@ -38,12 +38,12 @@ func start(ctx context.Context, program, study string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{study: study, url: "http://127.0.0.1:" + port, log: filepath.Join(study, "server.log"), ended: make(chan error, 1)}
+	s := &server{study: study, url: "http://127.0.0.1:" + port, log: filepath.Join(study, "server.log"), ended: make(chan struct{})}
 	out, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
+	defer out.Close() //nolint:errcheck // the server has its own handle on it
 	s.cmd = exec.Command(program, "start", filepath.Join(study, "config.yaml"), "--port", port, "--host", "127.0.0.1")
 	s.cmd.Dir = study
 	s.cmd.Stdout, s.cmd.Stderr = out, out
@@ -52,7 +52,10 @@ func start(ctx context.Context, program, study string) (*server, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { s.ended <- s.cmd.Wait() }()
+	go func() {
+		defer close(s.ended)
+		_ = s.cmd.Wait() // how it ended is in ProcessState
+	}()
 	if err := s.awaitPage(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -65,7 +68,7 @@ func (s *server) awaitPage(ctx context.Context) error {
 	const limit = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	last := "no answer"
+	var last string
 	for {
 		if code, err := page(ctx, s.url); err != nil {
 			last = err.Error()
@@ -75,9 +78,8 @@ func (s *server) awaitPage(ctx context.Context) error {
 			last = strconv.Itoa(code)
 		}
 		select {
-		case err := <-s.ended:
-			s.ended <- err
-			return fmt.Errorf("%s ended before it answered (%v); its log is %s", s.cmd.Path, err, s.log)
+		case <-s.ended:
+			return fmt.Errorf("%s ended before it answered: %s; its log is %s", s.cmd.Path, s.cmd.ProcessState, s.log)
 		case <-ctx.Done():
 			return fmt.Errorf("%s has no page at / yet: %s; its log is %s", s.cmd.Path, last, s.log)
 		case <-time.After(5 * time.Millisecond):

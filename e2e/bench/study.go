@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -155,13 +156,5 @@ func writeLines(path string, write func(*bufio.Writer) error) error {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	if err := write(w); err != nil {
-		f.Close()
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return errors.Join(write(w), w.Flush(), f.Close())
 }

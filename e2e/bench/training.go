@@ -74,7 +74,7 @@ func (s *server) call(ctx context.Context, method, path, body string, what any) 
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // it was read
 	if answer.StatusCode >= 300 {
 		return fmt.Errorf("%s %s answers %s", method, request.URL, answer.Status)
 	}
