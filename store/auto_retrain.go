@@ -27,11 +27,11 @@ func (d *DB) LastRetrain(ctx context.Context) (Retrain, error) {
 	return r, nil
 }
 
-// SaveRetrain remembers that automatic retraining started a run.
-func (d *DB) SaveRetrain(ctx context.Context, r Retrain) error {
-	return d.change(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO auto_retrain (id, n_annotations, started_at, run_id) VALUES (1, ?, ?, ?)`,
-			r.NAnnotations, r.StartedAt, r.RunID)
-		return err
-	})
+func saveRetrain(ctx context.Context, tx *sql.Tx, r Retrain) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO auto_retrain (id, n_annotations, started_at, run_id) VALUES (1, ?, ?, ?)`,
+		r.NAnnotations, r.StartedAt, r.RunID)
+	if err != nil {
+		return fmt.Errorf("remember the retraining: %w", err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"potato/api"
 	"potato/store"
@@ -123,9 +124,13 @@ func TestRetrainIsRemembered(t *testing.T) {
 	if got != (store.Retrain{}) {
 		t.Fatalf("got %+v, want nothing", got)
 	}
-	want := store.Retrain{NAnnotations: 30, StartedAt: 12.5, RunID: "20260101T000000-000000"}
-	must(t, db.SaveRetrain(t.Context(), store.Retrain{NAnnotations: 5}))
-	must(t, db.SaveRetrain(t.Context(), want))
+	for i, n := range []int{5, 30} {
+		r := api.Run{RunID: api.NewRunID(time.Unix(int64(i), 0)), Trigger: api.TriggerAuto}
+		must(t, db.CreateRun(t.Context(), r, &store.Retrain{NAnnotations: n, StartedAt: 12.5}))
+	}
+	last, err := db.LatestRun(t.Context())
+	must(t, err)
+	want := store.Retrain{NAnnotations: 30, StartedAt: 12.5, RunID: last.RunID}
 	got, err = mustOpenIn(t, dir).LastRetrain(t.Context())
 	must(t, err)
 	if got != want {

@@ -93,7 +93,7 @@ func TestTenThousandRunsListQuickly(t *testing.T) {
 			RunID: api.NewRunID(at.Add(time.Duration(i) * time.Second)), Trainer: "sklearn-text", SchemaNames: []string{"sentiment"}, Backend: "local",
 			Trigger: api.TriggerAPI, CreatedBy: "admin", CreatedAt: float64(i),
 		}
-		must(t, db.CreateRun(t.Context(), r))
+		must(t, db.CreateRun(t.Context(), r, nil))
 	}
 	for _, f := range []store.RunFilter{{}, {Sort: "-test_accuracy"}, {Q: "nothing has this"}, {Status: []api.RunStatus{api.RunQueued}}} {
 		best := time.Hour

@@ -57,8 +57,9 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 	return r, nil
 }
 
-// CreateRun adds a run, queued behind all others. Conflict has code run_exists: take another id.
-func (d *DB) CreateRun(ctx context.Context, r api.Run) error {
+// CreateRun adds a run, queued behind all others. With retrain, automatic retraining remembers in the same transaction that
+// it started this one. Conflict has code run_exists: take another id.
+func (d *DB) CreateRun(ctx context.Context, r api.Run, retrain *Retrain) error {
 	return d.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO runs (run_id, status, trainer, schema_names, kinds, backend, trigger,
 			created_by, created_at, split_seed, params, message, warnings) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`,
@@ -69,6 +70,10 @@ func (d *DB) CreateRun(ctx context.Context, r api.Run) error {
 		}
 		if err != nil {
 			return fmt.Errorf("create run: %w", err)
+		}
+		if retrain != nil {
+			retrain.RunID = r.RunID
+			return saveRetrain(ctx, tx, *retrain)
 		}
 		return nil
 	})

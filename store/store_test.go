@@ -46,7 +46,7 @@ func mustRun(tb testing.TB, db *store.DB, to api.RunStatus) api.RunID {
 		RunID: id, Trainer: "sklearn-text", SchemaNames: []string{"sentiment"}, Kinds: []api.SchemeKind{api.KindNominal},
 		Backend: "local", Trigger: api.TriggerAPI, CreatedBy: "admin", CreatedAt: float64(time.Now().UnixNano()) / 1e9,
 	}
-	must(tb, db.CreateRun(tb.Context(), r))
+	must(tb, db.CreateRun(tb.Context(), r, nil))
 	way := []api.RunStatus{api.RunQueued, api.RunBuilding, api.RunRunning, api.RunEvaluating, api.RunSuccess}
 	for i := 0; way[i] != to; i++ {
 		must(tb, db.MoveRun(tb.Context(), id, way[i], way[i+1], store.RunUpdate{}))
