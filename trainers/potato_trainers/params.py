@@ -74,9 +74,9 @@ def _is(kind, value):
 
 def _unknown(name, properties):
     problem = {"path": "params." + name, "message": "there is no parameter '%s'" % name}
-    near = min(properties, key=lambda known: (_distance(name, known), known), default=None)
-    if near is not None and _distance(name, near) <= max(1, min(len(name), 9) // 3):
-        problem["suggestion"] = near
+    near = min(((_distance(name, known), known) for known in properties), default=(len(name), ""))
+    if near[0] < len(name) // 2 + 1 and len(name) <= 100:
+        problem["suggestion"] = near[1]
     return problem
 
 
