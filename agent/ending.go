@@ -130,7 +130,7 @@ func judge(err error) verdict {
 
 // insist calls the desk until it accepts or refuses, or until the server was silent for too long.
 func (w *work) insist(ctx context.Context, what string, call func(context.Context) error) error {
-	pause := backoff{}
+	pause := backoff{first: w.o.RetryAfter}
 	for {
 		err := call(ctx)
 		if err == nil {
@@ -165,16 +165,13 @@ func unreachable(silence time.Duration) *api.Error {
 }
 
 // backoff is the time between two tries: longer each time, and never the same for all who wait.
-type backoff struct{ last time.Duration }
+type backoff struct{ first, last time.Duration }
 
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-)
+const longestPause = 5 * time.Second
 
 // wait reports whether the time has passed, rather than ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {
-	b.last = min(max(2*b.last, firstPause), longestPause)
+	b.last = min(max(2*b.last, b.first), longestPause)
 	select {
 	case <-ctx.Done():
 		return false

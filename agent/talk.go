@@ -10,7 +10,7 @@ import (
 
 // send brings the outbox to the server, in order and from wherever the server stands.
 func (w *work) send(ctx context.Context) {
-	pause := backoff{}
+	pause := backoff{first: w.o.RetryAfter}
 	for {
 		w.mu.Lock()
 		from := w.sent
@@ -72,7 +72,7 @@ func (w *work) post(ctx context.Context, batch []api.Event) error {
 
 // heartbeat keeps saying that we live, whatever else is going on, and hears of a cancel.
 func (w *work) heartbeat(ctx context.Context) {
-	pause := backoff{}
+	pause := backoff{first: w.o.RetryAfter}
 	for {
 		began := time.Now()
 		a, err := w.o.Desk.Heartbeat(ctx, w.job)

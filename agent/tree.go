@@ -58,9 +58,9 @@ func killTree(root int, marker string, within time.Duration, except ...int) bool
 		if len(left) == 0 {
 			return true
 		}
+		signalAll(left, syscall.SIGKILL)
 		if time.Now().After(end) {
 			return false
 		}
-		signalAll(left, syscall.SIGKILL)
 	}
 }

@@ -33,6 +33,7 @@ type Options struct {
 	ServerLossTimeout time.Duration // the agent cancels the run when the server does not answer for so long; default 300 s (G5)
 	HeartbeatEvery    time.Duration // least time between two heartbeats; default 500 ms
 	SendEvery         time.Duration // least time between two progress calls while the worker runs; default 100 ms
+	RetryAfter        time.Duration // pause after a first failed call, doubled each time up to 5 s; default 100 ms
 	Poll              time.Duration // how often files and worker are looked at; default 50 ms
 	LogLimit          int64         // bytes of log that are sent on in a run; default 100 MB
 }
@@ -79,6 +80,7 @@ func (o Options) withDefaults(job api.Job) Options {
 	o.ServerLossTimeout = cmp.Or(o.ServerLossTimeout, 300*time.Second)
 	o.HeartbeatEvery = cmp.Or(o.HeartbeatEvery, 500*time.Millisecond)
 	o.SendEvery = cmp.Or(o.SendEvery, 100*time.Millisecond)
+	o.RetryAfter = cmp.Or(o.RetryAfter, 100*time.Millisecond)
 	o.Poll = cmp.Or(o.Poll, 50*time.Millisecond)
 	o.LogLimit = cmp.Or(o.LogLimit, 100<<20)
 	if o.Launcher == nil {
