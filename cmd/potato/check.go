@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"potato/api"
+	"potato/project"
+)
+
+type checkCommand struct {
+	Name    string `arg:"" placeholder:"NAME" help:"Name of the backend; local is this machine."`
+	Config  string `arg:"" placeholder:"config.yaml" help:"The study's config."`
+	Trainer string `placeholder:"NAME" help:"Fail when this trainer cannot run there (default: when none can)."`
+	JSON    bool   `name:"json" help:"Print the report as JSON."`
+}
+
+// Help is the longer text of --help.
+func (*checkCommand) Help() string {
+	return `It prints what was found there: interpreter, device, and the packages that trainers lack.
+
+Example:
+
+  potato training check local config.yaml
+
+Exit codes: 0 a run could start there, 1 it could not, 2 wrong usage.`
+}
+
+// Run prints the report on stdout.
+func (c *checkCommand) Run(ctx context.Context, p *program) error {
+	config, err := p.loadConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := c.known(config); err != nil {
+		return err
+	}
+	report, err := c.check(ctx, config)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = writeJSON(p.out, report)
+	} else {
+		err = describeCheck(report).writeTo(p.out)
+	}
+	if err == nil && !report.OK {
+		return exit(exitFailed)
+	}
+	return err
+}
+
+// known refuses a name that the config does not have.
+func (c *checkCommand) known(config *project.Config) error {
+	names := []string{project.LocalBackend}
+	for _, b := range config.ModelTraining.Backends {
+		names = append(names, b.Name)
+	}
+	if slices.Contains(names, c.Name) {
+		return nil
+	}
+	err := api.NotFoundf("unknown_backend", "%s has no backend '%s'", c.Config, c.Name)
+	if s := api.Suggest(c.Name, names); s != "" {
+		return err.WithHint("did you mean %s?", s)
+	}
+	return err.WithHint("there is %s", strings.Join(names, ", "))
+}
+
+// describeCheck is a report for people: the verdict first, then a line for each finding, with what to do about it.
+func describeCheck(r api.CheckReport) *lines {
+	l := &lines{}
+	fmt.Fprintf(l, "%s: %s\n", r.Backend, oneLine(r.Summary))
+	for _, item := range r.Items {
+		fmt.Fprintf(l, "  %-4s  %s: %s\n", item.Level, item.Topic, oneLine(item.Text))
+		if item.Hint != "" {
+			fmt.Fprintf(l, "        %s\n", oneLine(item.Hint))
+		}
+	}
+	return l
+}
+
+// oneLine keeps what a remote machine says from moving the cursor.
+func oneLine(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			return ' '
+		}
+		return c
+	}, s)
+}
