@@ -13,7 +13,7 @@ import (
 // decoder fills the config's types from nodes, by their tags, and collects everything that is wrong.
 type decoder struct {
 	errs, warns []api.Problem
-	budget      int // nodes that trainers' free parameters may still hold
+	budget      int // values that may still be read: aliases can make a small file large
 }
 
 // decodesItself is a type whose form in the config is not that of its fields.
@@ -37,6 +37,23 @@ func problemAt(n *node, path, suggestion, message string) api.Problem {
 	return p
 }
 
+// afford tells whether one more value may be read.
+func (d *decoder) afford(n *node, path string) bool {
+	d.budget--
+	if d.budget == -1 {
+		d.fail(n, path, "", "grows beyond all measure when its aliases are followed")
+	}
+	return d.budget >= 0
+}
+
+// suggest is api.Suggest, as long as there are few enough problems for it to be read.
+func (d *decoder) suggest(word string, candidates []string) string {
+	if len(d.errs)+len(d.warns) > 200 {
+		return ""
+	}
+	return api.Suggest(word, candidates)
+}
+
 func (d *decoder) wrongKind(n *node, path, want string) {
 	d.fail(n, path, "", "must be %s, not %s", want, n.kind.noun())
 }
@@ -53,6 +70,8 @@ func (d *decoder) decodeStruct(n *node, v reflect.Value, path string) (unknown [
 		fields[key] = f
 		if text, ok := f.Tag.Lookup("default"); ok {
 			d.setDefault(v.FieldByIndex(f.Index), text)
+		} else if f.Type.Kind() == reflect.Struct {
+			d.decodeStruct(nil, v.FieldByIndex(f.Index), "") // A block that is absent has defaults, too.
 		}
 	}
 	if n == nil {
@@ -91,6 +110,9 @@ func join(path, key string) string {
 
 // decode fills one field.
 func (d *decoder) decode(n *node, v reflect.Value, path string, tag reflect.StructTag) {
+	if !d.afford(n, path) {
+		return
+	}
 	if n.unset != "" {
 		d.warn(n, path, "", "refers to the environment variable %s, which is not set; the text is taken as it is", n.unset)
 	}
@@ -128,7 +150,7 @@ func (d *decoder) unknownKey(e entry, t reflect.Type, path string) {
 	if path != trainingKey && !strings.HasPrefix(path, trainingKey+".") {
 		return
 	}
-	d.fail(e.key, join(path, e.key.text), api.Suggest(e.key.text, keysOf(t)), "is not a key of %s", path)
+	d.fail(e.key, join(path, e.key.text), d.suggest(e.key.text, keysOf(t)), "is not a key of %s", path)
 }
 
 const trainingKey = "model_training"

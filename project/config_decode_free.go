@@ -105,10 +105,7 @@ func (d *decoder) freeMap(n *node, path string) map[string]any {
 
 // free reads a value of a trainer's parameters, which the trainer checks. It must fit into JSON.
 func (d *decoder) free(n *node, path string) any {
-	if d.budget--; d.budget < 0 {
-		if d.budget == -1 {
-			d.fail(n, path, "", "grows beyond all measure when its aliases are followed")
-		}
+	if !d.afford(n, path) {
 		return nil
 	}
 	switch k := scalarKind(n); k {

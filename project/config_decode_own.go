@@ -19,7 +19,7 @@ func (f *DataFile) decode(d *decoder, n *node, path string) {
 		n = &node{kind: kindMap, line: n.line, column: n.column, entries: []entry{{&node{kind: kindText, text: "path"}, n}}}
 	}
 	if n.get("path") == nil {
-		d.fail(n, path, "", "has no path")
+		d.fail(n, path+".path", "", "is missing")
 	}
 	d.decodeStruct(n, reflect.ValueOf(f).Elem(), path)
 }
@@ -31,7 +31,7 @@ func (l *Label) decode(d *decoder, n *node, path string) {
 		return
 	case kindMap:
 		if n.get("name") == nil {
-			d.fail(n, path, "", "has no name")
+			d.fail(n, path+".name", "", "is missing")
 			return
 		}
 	default:
@@ -144,7 +144,7 @@ func (b *Backend) read(d *decoder, e entry, path string) {
 		return
 	}
 	if t := n.get("type"); t == nil {
-		d.fail(e.key, path, "", "has no type: ssh, slurm or agent")
+		d.fail(e.key, path+".type", "", "is missing: ssh, slurm or agent")
 	} else {
 		field, _ := reflect.TypeFor[Backend]().FieldByName("Type")
 		d.decode(t, reflect.ValueOf(&b.Type).Elem(), path+".type", field.Tag)
@@ -211,5 +211,5 @@ func (d *decoder) unknownBackendKey(u entry, t api.BackendType, path string) {
 	if t != "" {
 		what = string(t) + " backends"
 	}
-	d.fail(u.key, join(path, u.key.text), api.Suggest(u.key.text, keys), "is not a key of %s", what)
+	d.fail(u.key, join(path, u.key.text), d.suggest(u.key.text, keys), "is not a key of %s", what)
 }

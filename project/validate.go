@@ -71,8 +71,10 @@ func load(path string) (*Config, *Report) {
 			b.HeartbeatTimeoutS = c.ModelTraining.HeartbeatTimeoutS
 		}
 	}
-	d.checkStudy(root, c)
-	d.checkTraining(root, c)
+	if d.budget >= 0 {
+		d.checkStudy(root, c)
+		d.checkTraining(root, c)
+	}
 	r.Errors, r.Warnings = inOrder(d.errs), inOrder(d.warns)
 	return c, r
 }
@@ -117,14 +119,15 @@ func absolute(path string) string {
 //go:embed config_tool_keys.txt
 var toolKeys string
 
+var topLevelKeys = strings.Fields(toolKeys)
+
 // topLevelKey warns of a key that neither we nor the annotation tool have (C1).
 func (d *decoder) topLevelKey(e entry) {
-	known := strings.Fields(toolKeys)
 	switch {
 	case e.key.kind != kindText:
 		d.warn(e.key, shown(e.key.text), "", "is %s to YAML, not the name of a key; put it in quotes", e.key.kind.noun())
-	case !slices.Contains(known, e.key.text):
-		d.warn(e.key, shown(e.key.text), api.Suggest(e.key.text, known), "is not a key of the config; it is ignored")
+	case !slices.Contains(topLevelKeys, e.key.text):
+		d.warn(e.key, shown(e.key.text), d.suggest(e.key.text, topLevelKeys), "is not a key of the config; it is ignored")
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"potato/api"
 )
 
 // checkStudy checks what the annotation tool demands of a study and a training server depends on: where the items are,
@@ -91,6 +89,8 @@ func named(n *node, path string) string {
 //go:embed config_tool_types.txt
 var toolTypes string
 
+var schemeTypes = strings.Fields(toolTypes)
+
 func (d *decoder) checkSchemes(schemes []*node) {
 	first := map[string]int{}
 	for i, n := range schemes {
@@ -99,14 +99,14 @@ func (d *decoder) checkSchemes(schemes []*node) {
 			continue // It was refused as it was read.
 		}
 		if name := n.get("name"); name == nil {
-			d.fail(n, at, "", "has no name")
+			d.fail(n, at+".name", "", "is missing")
 		} else if earlier, twice := first[name.text]; twice {
 			d.fail(name, at+".name", "", "is already the name of annotation_schemes[%d]", earlier)
 		} else {
 			first[name.text] = i
 		}
 		if t := n.get("annotation_type"); t == nil {
-			d.fail(n, at, "", "has no annotation_type")
+			d.fail(n, at+".annotation_type", "", "is missing")
 		} else {
 			d.checkType(n, t, at)
 		}
@@ -116,14 +116,13 @@ func (d *decoder) checkSchemes(schemes []*node) {
 // checkType checks what a scheme's type needs to have labels.
 func (d *decoder) checkType(n, t *node, at string) {
 	labels, size := n.get("labels"), n.get("size")
-	types := strings.Fields(toolTypes)
 	switch {
-	case !slices.Contains(types, t.text):
-		d.warn(t, at+".annotation_type", api.Suggest(t.text, types), "is no type that the annotation tool has")
+	case !slices.Contains(schemeTypes, t.text):
+		d.warn(t, at+".annotation_type", d.suggest(t.text, schemeTypes), "is no type that the annotation tool has")
 	case slices.Contains([]string{"radio", "select", "multiselect"}, t.text) && labels == nil:
-		d.fail(n, at, "", "has no labels")
+		d.fail(n, at+".labels", "", "is missing")
 	case t.text == "likert" && labels == nil && size == nil:
-		d.fail(n, at, "", "has neither size nor labels")
+		d.fail(n, at+".size", "", "is missing, and so are labels")
 	case t.text == "likert" && size != nil && size.kind == kindInt:
 		if points, _ := intOf(size.text); points < 2 || points > 1000 {
 			d.fail(size, at+".size", "", "must be 2 or more, and 1000 or less")

@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"potato/api"
@@ -20,7 +21,7 @@ func (b *Backend) check(d *decoder, e entry, at string) {
 	}
 	reached := b.Type == api.BackendSSH || b.Type == api.BackendSlurm
 	if reached && e.value.get("host") == nil {
-		d.fail(e.key, at, "", "has no host: the machine that the server logs in to")
+		d.fail(e.key, at+".host", "", "is missing: the machine that the server logs in to")
 	}
 	if b.Type != api.BackendSlurm {
 		return
@@ -29,7 +30,7 @@ func (b *Backend) check(d *decoder, e entry, at string) {
 	switch {
 	case dir == nil:
 		b.RemoteDir = ""
-		d.fail(e.key, at, "", "has no remote_dir: a slurm backend needs a folder on storage that the compute nodes share")
+		d.fail(e.key, at+".remote_dir", "", "is missing: a slurm backend needs a folder on storage that the compute nodes share")
 	case localToNode(dir.text):
 		d.fail(dir, at+".remote_dir", "", "is under /tmp or /var/tmp, which each node has for itself; it must be on storage that the compute nodes share")
 	}
@@ -79,11 +80,13 @@ func (d *decoder) checkTraining(root *node, c *Config) {
 
 // backendNames lists what a run may name.
 func backendNames(c *Config) []string {
-	var names []string
+	names := []string{LocalBackend}
 	for _, b := range c.ModelTraining.Backends {
-		names = append(names, b.Name)
+		if b.Name != LocalBackend {
+			names = append(names, b.Name)
+		}
 	}
-	return append(names, LocalBackend)
+	return names
 }
 
 func (d *decoder) checkBackendName(n *node, at string, c *Config) {
@@ -91,7 +94,7 @@ func (d *decoder) checkBackendName(n *node, at string, c *Config) {
 		return
 	}
 	if names := backendNames(c); !slices.Contains(names, n.text) {
-		d.fail(n, at, api.Suggest(n.text, names), "names no backend; there is %s", strings.Join(names, ", "))
+		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", strings.Join(names, ", "))
 	}
 }
 
@@ -102,7 +105,7 @@ func (d *decoder) checkPlaces(n *node, c *Config) {
 	names := append(backendNames(c), "default")
 	for _, e := range n.entries {
 		if !slices.Contains(names, e.key.text) {
-			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), api.Suggest(e.key.text, names),
+			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), d.suggest(e.key.text, names),
 				"names no backend; there is %s", strings.Join(names, ", "))
 		}
 	}
@@ -116,9 +119,9 @@ func (d *decoder) checkSchemaNames(n *node, at string, c *Config) {
 	for _, s := range c.AnnotationSchemes {
 		names = append(names, s.Name)
 	}
-	for _, item := range n.list {
+	for i, item := range n.list {
 		if item.kind == kindText && len(names) > 0 && !slices.Contains(names, item.text) {
-			d.fail(item, at, api.Suggest(item.text, names), "names an annotation scheme that the study does not have")
+			d.fail(item, at+"["+strconv.Itoa(i)+"]", d.suggest(item.text, names), "names an annotation scheme that the study does not have")
 		}
 	}
 }

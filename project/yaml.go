@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"potato/api"
 )
@@ -71,14 +69,21 @@ func parseYAML(text []byte) (root *node, errs, warns []api.Problem) {
 		return nil, []api.Problem{{Line: badLine(text), Column: 1,
 			Message: "The config file is not UTF-8 text; save it with that encoding"}}, nil
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
+	// Only a name of the version stands there; PyYAML takes any of version 1.
+	if rest, ok := bytes.CutPrefix(text, []byte("%YAML 1.")); ok {
+		text = append([]byte("%YAML 1.1"), bytes.TrimLeft(rest, "0123456789")...)
+	}
+	in, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithUniqueKeys(false))
 	var doc, more yaml.Node
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+	if err == nil {
+		err = in.Load(&doc)
+	}
+	if errors.Is(err, io.EOF) {
 		return nil, []api.Problem{emptyFile}, nil
 	} else if err != nil {
 		return nil, []api.Problem{syntaxProblem(err, text)}, nil
 	}
-	if err := dec.Decode(&more); err == nil {
+	if err := in.Load(&more); err == nil {
 		return nil, []api.Problem{{Line: max(more.Line, 1), Column: max(more.Column, 1),
 			Message: "The config file holds more than one YAML document; leave one and remove the --- before the others"}}, nil
 	} else if !errors.Is(err, io.EOF) {
@@ -103,24 +108,19 @@ func parseYAML(text []byte) (root *node, errs, warns []api.Problem) {
 
 var emptyFile = api.Problem{Line: 1, Column: 1, Message: "Config file is empty"}
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
 // syntaxProblem words what the parser says. It names characters and anchors, never values.
 func syntaxProblem(err error, text []byte) api.Problem {
-	p := api.Problem{Line: 1, Column: 1}
-	m := yamlLine.FindStringSubmatch(strings.SplitN(err.Error(), "\n", 2)[0])
-	what := "it cannot be read"
-	if m != nil {
-		what = m[2]
-		if m[1] != "" {
-			p.Line, _ = strconv.Atoi(m[1]) // The pattern has digits alone; a line too long for an int is none.
-		}
+	p := api.Problem{Line: 1, Column: 1, Message: "it cannot be read"}
+	var wrong *yaml.LoadError
+	if errors.As(err, &wrong) {
+		what, _, _ := strings.Cut(wrong.Message, " (value") // The value may be part of a secret.
+		p.Line, p.Column, p.Message = max(wrong.Mark.Line, 1), max(wrong.Mark.Column, 1), harmless(what)
 	}
 	lines := bytes.Split(text, []byte("\n"))
 	if p.Line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[p.Line-1], " "), []byte("\t")) {
-		what = "the line begins with a tab; YAML is indented with spaces"
+		p.Message = "the line begins with a tab; YAML is indented with spaces"
 	}
-	p.Message = "YAML parse error: " + what
+	p.Message = "YAML parse error: " + p.Message
 	return p
 }
 

@@ -6,8 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"potato/api"
 )
@@ -113,15 +114,20 @@ func (r *reader) merged(key, value *yaml.Node) []entry {
 	return entries
 }
 
-// shown makes a key or name fit for an error: short, without control characters, and without what follows a : or =,
-// which may be a secret whose colon lacks its blank.
+// shown makes a key or name fit for an error: short, harmless to a terminal, and without what follows a : or =, which
+// may be a secret whose colon lacks its blank.
 func shown(s string) string {
 	if i := strings.IndexAny(s, ":="); i >= 0 {
 		s = s[:i] + "…"
 	}
+	return harmless(s)
+}
+
+// harmless is a text without control characters, those that turn the direction of writing included, and not long.
+func harmless(s string) string {
 	r := []rune(strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
-			return '�'
+		if unicode.IsControl(c) || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			return unicode.ReplacementChar
 		}
 		return c
 	}, s))
