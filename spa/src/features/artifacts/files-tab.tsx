@@ -1,0 +1,108 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { Artifact } from "@/client/schema";
+import { CopyButton } from "@/ui/copy";
+import { Empty } from "@/ui/empty";
+import { bytes } from "@/ui/format";
+import { Icon } from "@/ui/icons";
+import { Loaded } from "@/ui/loaded";
+import { Notice } from "@/ui/notice";
+import { Panel } from "@/ui/panel";
+import classes from "./files-tab.module.css";
+import { artifactLink, artifactsQuery } from "./queries";
+
+interface FilesTabProps {
+  runId: string;
+  final: boolean;
+  /** Where the files lie that did not come to this server. */
+  uri: string;
+}
+
+/** The files a run left: how big, their checksum, where they lie. */
+export function FilesTab({ runId, final, uri }: FilesTabProps) {
+  const query = useQuery(artifactsQuery(runId, final));
+  return (
+    <Panel title="Files" flush>
+      <Loaded query={query} what="the files" height={240}>
+        {(files) =>
+          files.length === 0 ? (
+            <Empty title="There are no files">
+              {final ? "The run left none." : "They appear when the run has trained."}
+            </Empty>
+          ) : (
+            <>
+              {files.some((f) => f.where === "host") && (
+                <div className={classes.notice}>
+                  <Notice title="Some files stayed on the machine that trained">{uri && <>They lie in {uri}</>}</Notice>
+                </div>
+              )}
+              <Files runId={runId} files={files} />
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Files({ runId, files }: { runId: string; files: readonly Artifact[] }) {
+  return (
+    <div className={classes.scroll}>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">File</th>
+            <th scope="col" className={classes.number}>
+              Size
+            </th>
+            <th scope="col">SHA-256</th>
+            <th scope="col">Where</th>
+            <th scope="col">
+              <span className="visually-hidden">Download</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {files.map((file) => (
+            <tr key={file.path}>
+              <th scope="row">{file.path}</th>
+              <td className={classes.number} title={`${file.bytes} bytes`}>
+                {bytes(file.bytes)}
+              </td>
+              <td className={classes.sum}>
+                {file.sha256 ? (
+                  <>
+                    <code title={file.sha256}>{file.sha256.slice(0, 12)}…</code>
+                    <CopyButton
+                      text={file.sha256}
+                      what={`checksum of ${file.path}`}
+                      variant="subtle"
+                      size="compact-sm"
+                    />
+                  </>
+                ) : (
+                  "–"
+                )}
+              </td>
+              <td>{file.where === "server" ? "this server" : "the training machine"}</td>
+              <td className={classes.number}>
+                {file.where === "server" && (
+                  <Button
+                    component="a"
+                    href={artifactLink(runId, file.path)}
+                    download
+                    variant="subtle"
+                    size="compact-sm"
+                    leftSection={<Icon name="download" />}
+                  >
+                    Download<span className="visually-hidden"> {file.path}</span>
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

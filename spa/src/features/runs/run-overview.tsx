@@ -1,0 +1,121 @@
+import { Link } from "wouter";
+import type { Run } from "@/client/schema";
+import { count, counted, score } from "@/ui/format";
+import { Notice } from "@/ui/notice";
+import { Panel } from "@/ui/panel";
+import { runLink } from "@/ui/run-link";
+import { isFinal } from "@/ui/run-status";
+import { Facts } from "./facts";
+import { heldOutOf, scoreSentence } from "./held-out";
+import classes from "./run-overview.module.css";
+import { labelsOf, skippedReasons, writebackSentence } from "./words";
+
+/** What came of a run and what to do next. */
+export function RunOverview({ run }: { run: Run }) {
+  return (
+    <div className={classes.grid}>
+      {run.warnings.map((warning) => (
+        <div key={warning} className={classes.wide}>
+          <Notice tone="warn" title={warning} />
+        </div>
+      ))}
+      <Panel title="Result">
+        <Result run={run} />
+      </Panel>
+      <Panel title="Data">
+        {labelsOf(run) === 0 ? (
+          <p className={classes.none}>The bundle is not written yet: the split of the items is known after it.</p>
+        ) : (
+          <Facts
+            facts={[
+              ["Trained on", counted(run.n_train, "item")],
+              ["Validation", counted(run.n_val, "item")],
+              ["Test", counted(run.n_test, "item")],
+              ["Unlabelled", run.n_unlabeled > 0 ? `${counted(run.n_unlabeled, "item")} predicted` : "not predicted"],
+              ["Split seed", String(run.split_seed)],
+            ]}
+          />
+        )}
+      </Panel>
+      <Panel title="Predictions">
+        <Predictions run={run} />
+      </Panel>
+    </div>
+  );
+}
+
+function Result({ run }: { run: Run }) {
+  if (run.status !== "success") {
+    return <p className={classes.none}>{noResult(run)}</p>;
+  }
+  return (
+    <ul className={classes.results}>
+      {run.schema_names.map((schema, i) => {
+        const held = heldOutOf(run, schema);
+        const metrics = run.metrics_by_schema[schema] ?? (i === 0 ? run.metrics : {});
+        const ece = held && metrics[`${held.split}_ece`];
+        return (
+          <li key={schema}>
+            <div className={classes.scheme}>{schema}</div>
+            {held ? scoreSentence(held, metrics.train_accuracy) : "No held-out score: there were no held-out items."}
+            {ece != null && <div className={classes.small}>calibration error {score(ece)}</div>}
+          </li>
+        );
+      })}
+      <li>
+        <Link href={runLink(run.run_id, { tab: "scores" })} className={classes.next}>
+          See which labels are confused
+        </Link>
+      </li>
+    </ul>
+  );
+}
+
+function noResult(run: Run): string {
+  if (run.status === "error") {
+    return "The run failed before it could be scored.";
+  }
+  if (run.status === "cancelled") {
+    return run.message || "The run was cancelled before it could be scored.";
+  }
+  return isFinal(run.status) ? "" : "Scores appear here when the run has ended.";
+}
+
+function Predictions({ run }: { run: Run }) {
+  if (run.writeback === null) {
+    return (
+      <p className={classes.none}>
+        {run.status === "success" ? "Annotators see none of this run's predictions." : "There are no predictions yet."}
+        {run.status === "success" && (
+          <>
+            {" "}
+            <Link href={runLink(run.run_id, { tab: "predictions" })} className={classes.next}>
+              Look at them
+            </Link>
+          </>
+        )}
+      </p>
+    );
+  }
+  const skipped = skippedReasons(run.writeback);
+  return (
+    <>
+      <p className={classes.lead}>{writebackSentence(run.writeback)}.</p>
+      {skipped.length > 0 && (
+        <ul className={classes.skipped}>
+          {skipped.map(({ reason, n }) => (
+            <li key={reason}>
+              <span>{count(n)}</span> because {reason}
+            </li>
+          ))}
+        </ul>
+      )}
+      {run.writeback.warnings.map((warning) => (
+        <Notice key={warning} tone="warn" title={warning} />
+      ))}
+      <Link href={runLink(run.run_id, { tab: "predictions", wrong: "true" })} className={classes.next}>
+        Look at the ones it got wrong
+      </Link>
+    </>
+  );
+}
