@@ -89,7 +89,9 @@ def fit_platt(logits, truth):
         off = p - target
         weight = np.maximum(p * (1.0 - p), 1e-12)
         g = np.array([(off * logits).mean(), off.mean()])
-        h = np.array([[(weight * logits**2).mean(), (weight * logits).mean()], [(weight * logits).mean(), weight.mean()]])
+        h = np.array(
+            [[(weight * logits**2).mean(), (weight * logits).mean()], [(weight * logits).mean(), weight.mean()]]
+        )
         step = np.linalg.solve(h + 1e-10 * np.eye(2), g)
         size = 1.0
         while size > 1e-6:

@@ -9,13 +9,17 @@ import sys
 
 def main(argv):
     """Does what the arguments say and ends the process."""
-    parser = argparse.ArgumentParser(prog="worker.py", description="Trains what a spec says, or describes what can be trained here.")
+    parser = argparse.ArgumentParser(
+        prog="worker.py", description="Trains what a spec says, or describes what can be trained here."
+    )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--spec", metavar="FILE", help="run this spec.json")
     what.add_argument("--describe", action="store_true", help="print the trainers of this interpreter as JSON")
     what.add_argument("--warm", metavar="TRAINER", help="import the trainer and wait for one spec on standard input")
     parser.add_argument("--trainers-dir", metavar="DIR", help="a study's own trainers, for --describe and --warm")
-    parser.add_argument("--devices", metavar="DEVICE", help="with --describe: say which device a run gets that asks for this one")
+    parser.add_argument(
+        "--devices", metavar="DEVICE", help="with --describe: say which device a run gets that asks for this one"
+    )
     args = parser.parse_args(argv)
     if args.spec is not None:
         from potato_trainers.run import run

@@ -106,12 +106,20 @@ def _gpus(torch):
         else:
             if not supported:
                 known = " ".join(torch.cuda.get_arch_list())
-                warnings.append("GPU %d (%s, sm_%d%d): the torch here has no kernels for it (it has %s)" % (
-                    (index, name) + tuple(torch.cuda.get_device_capability(index)) + (known,)
-                ))
+                warnings.append(
+                    "GPU %d (%s, sm_%d%d): the torch here has no kernels for it (it has %s)"
+                    % ((index, name) + tuple(torch.cuda.get_device_capability(index)) + (known,))
+                )
         gpus.append(
-            {"index": index, "name": name, "memory_free_mb": free, "memory_total_mb": total, "utilization": None,
-             "supported": supported, "chosen": False}
+            {
+                "index": index,
+                "name": name,
+                "memory_free_mb": free,
+                "memory_total_mb": total,
+                "utilization": None,
+                "supported": supported,
+                "chosen": False,
+            }
         )
     return gpus, warnings
 

@@ -30,16 +30,31 @@ class Labelled:
         """Why this cannot be trained on, as a sentence; empty when it can. counts are the splits' sizes in words."""
         name, n = self.schema.name, len(self)
         if n < needed:
-            return "%d labelled items are needed in the training split, there are %d for '%s' (%s)" % (needed, n, name, counts)
+            return "%d labelled items are needed in the training split, there are %d for '%s' (%s)" % (
+                needed,
+                n,
+                name,
+                counts,
+            )
         if self.multilabel:
             if not self.labels:
-                return "All %d training items of '%s' have an empty list of labels; two different answers are needed" % (n, name)
+                return (
+                    "All %d training items of '%s' have an empty list of labels; two different answers are needed"
+                    % (n, name)
+                )
             if all(count == n for count in self.counts.values()):
-                return "All %d training items of '%s' have the same labels (%s); two different answers are needed" % (n, name, _quoted(self.labels))
+                return "All %d training items of '%s' have the same labels (%s); two different answers are needed" % (
+                    n,
+                    name,
+                    _quoted(self.labels),
+                )
         elif len(self.labels) < 2:
-            return "The training split of '%s' has only one label ('%s', %d items); two are needed" % (name, self.labels[0], n)
+            return "The training split of '%s' has only one label ('%s', %d items); two are needed" % (
+                name,
+                self.labels[0],
+                n,
+            )
         return ""
-
 
     def held_out(self, rows):
         """(texts, codes) of held-out rows that have a target; a class that is not trained gets the code -1."""
@@ -49,7 +64,9 @@ class Labelled:
             answer = labels_of(row, self.schema) if self.multilabel else class_of(row, self.schema)
             if answer is not None:
                 texts.append(row.text)
-                codes.append([code[label] for label in answer if label in code] if self.multilabel else code.get(answer, -1))
+                codes.append(
+                    [code[label] for label in answer if label in code] if self.multilabel else code.get(answer, -1)
+                )
         return texts, codes
 
 

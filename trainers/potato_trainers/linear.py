@@ -71,8 +71,8 @@ def fit_logistic(features, codes, problem, params, seed):
 
 
 class Descent:
-    """Stochastic gradient descent over the problems of one scheme, epoch by epoch, so that it can be watched, stopped
-    and gone on with. The rows' order depends on the seed and the epoch alone: going on gives what never stopping does."""
+    """Stochastic gradient descent over the problems of one scheme, epoch by epoch: it can be watched, stopped and gone
+    on with. The rows' order depends on the seed and the epoch alone, so going on gives what never stopping does."""
 
     def __init__(self, problems, params, seed):
         self.problems, self._params, self._seed = problems, params, seed

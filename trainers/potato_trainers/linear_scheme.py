@@ -59,7 +59,11 @@ class SchemeModel:
             if problem.varies:
                 estimator = linear.fit_logistic(self._features, problem.codes, problem, self._job.params, self._seed)
                 if estimator.n_iter_.max() >= linear.MAX_ITERATIONS:
-                    yield log("The fit%s stopped after %d iterations, short of its optimum; a smaller C converges sooner" % (self._of, linear.MAX_ITERATIONS), "warning")
+                    yield log(
+                        "The fit%s stopped after %d iterations, short of its optimum; a smaller C converges sooner"
+                        % (self._of, linear.MAX_ITERATIONS),
+                        "warning",
+                    )
                 line = linear.Line.of(estimator, "softmax")
             else:
                 estimator, line = None, linear.Line.constant(problem, self._features.shape[1])
@@ -109,7 +113,13 @@ class SchemeModel:
             return "%s was not applied: %s" % (about, self._calibrations[0].reason)
         before, after = np.mean([c.before[0] for c in applied]), np.mean([c.after[0] for c in applied])
         which = " to %d of %d labels" % (len(applied), len(self._calibrations)) if self.labelled.multilabel else ""
-        return "%s by %s scaling was applied%s: out-of-fold log loss %.4f before, %.4f after" % (about, applied[0].method, which, before, after)
+        return "%s by %s scaling was applied%s: out-of-fold log loss %.4f before, %.4f after" % (
+            about,
+            applied[0].method,
+            which,
+            before,
+            after,
+        )
 
     def _loss(self, probabilities, rows):
         """Log loss on these training rows, of a multi-label scheme the mean over its labels."""
@@ -129,9 +139,13 @@ class SchemeModel:
 
     def pickled(self, **more):
         """The model for use elsewhere: plain scikit-learn objects in a dict, loadable without this package."""
-        calibration = [{"applied": c.applied, "method": c.method, "scale": c.scale, "shift": c.shift} for c in self._calibrations]
+        calibration = [
+            {"applied": c.applied, "method": c.method, "scale": c.scale, "shift": c.shift} for c in self._calibrations
+        ]
         model = {"kind": self.labelled.schema.kind, "labels": self.labelled.labels, "calibration": calibration}
-        model["classifiers" if self.labelled.multilabel else "classifier"] = self._estimators if self.labelled.multilabel else self._estimators[0]
+        model["classifiers" if self.labelled.multilabel else "classifier"] = (
+            self._estimators if self.labelled.multilabel else self._estimators[0]
+        )
         return pickle.dumps(dict(model, **more), protocol=4)
 
     def card(self, **more):
@@ -174,7 +188,15 @@ class _Checkpoint:
 
     def __init__(self, job, labelled, path):
         self._path = path
-        same = [job.trainer, job.bundle.digest, job.params, job.seed, labelled.schema.name, labelled.labels, len(labelled)]
+        same = [
+            job.trainer,
+            job.bundle.digest,
+            job.params,
+            job.seed,
+            labelled.schema.name,
+            labelled.labels,
+            len(labelled),
+        ]
         self._fingerprint = hashlib.sha256(json.dumps(same, sort_keys=True).encode("ascii")).hexdigest()
 
     def save(self, descent):

@@ -9,7 +9,7 @@ FILE = "predictions.jsonl"
 
 
 class Predictions:
-    """Writes predictions. As a context manager: leaving it well publishes the file, leaving it by an error removes it."""
+    """Writes predictions, as a context manager: leaving it well publishes the file, leaving it by an error does not."""
 
     def __init__(self, workdir):
         self.count = 0
@@ -73,11 +73,14 @@ class Lines:
         return self._line(instance_id, '"labels":[%s]' % ",".join(chosen), sure, probabilities)
 
     def _line(self, instance_id, answer, confidence, probabilities):
-        return '{"instance_id":%s,"schema_name":%s,"payload":{%s,"confidence":%.6g,"scores":{%s}},"confidence":%.6g}' % (
-            json.dumps(instance_id),
-            self._schema,
-            answer,
-            confidence,
-            self._scores % tuple(probabilities),
-            confidence,
+        return (
+            '{"instance_id":%s,"schema_name":%s,"payload":{%s,"confidence":%.6g,"scores":{%s}},"confidence":%.6g}'
+            % (
+                json.dumps(instance_id),
+                self._schema,
+                answer,
+                confidence,
+                self._scores % tuple(probabilities),
+                confidence,
+            )
         )

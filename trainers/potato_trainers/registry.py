@@ -48,7 +48,9 @@ class Trainer:
 
     def missing(self):
         """The packages that this interpreter lacks, as (package, module); looked up, not imported."""
-        modules = [module.partition(".")[0] for module in self.about["imports"]]  # a submodule's look-up imports its parent
+        modules = [
+            module.partition(".")[0] for module in self.about["imports"]
+        ]  # a submodule's look-up imports its parent
         return [(package, module) for package, module in zip(self.about["packages"], modules) if not _findable(module)]
 
     def require(self):
@@ -90,8 +92,14 @@ def find(trainers_dir=None):
         if trainer is None:
             continue
         if trainer.name in names and not trainer.broken:
-            kind = "a built-in trainer" if any(t.name == trainer.name and t.source == "built-in" for t in trainers) else "another file's"
-            trainer = _broken(path, "study", "it calls itself '%s', which is %s; give it another name" % (trainer.name, kind))
+            kind = (
+                "a built-in trainer"
+                if any(t.name == trainer.name and t.source == "built-in" for t in trainers)
+                else "another file's"
+            )
+            trainer = _broken(
+                path, "study", "it calls itself '%s', which is %s; give it another name" % (trainer.name, kind)
+            )
         names.add(trainer.name)
         trainers.append(trainer)
     return trainers
@@ -140,7 +148,9 @@ def _read(path, source):
     try:
         about = ast.literal_eval(literal)
     except ValueError:
-        return _broken(path, source, "TRAINER must be a literal: texts, numbers, lists and dicts, without calls or names")
+        return _broken(
+            path, source, "TRAINER must be a literal: texts, numbers, lists and dicts, without calls or names"
+        )
     problem = _problem(about)
     if problem:
         return _broken(path, source, problem)

@@ -73,7 +73,11 @@ class _Run:
         bundle = Bundle(spec.bundle_dir)
         ignored = bundle.ignored()
         if ignored:
-            self._stream.emit(events.log("Not predicted: %s (only val, test and unlabelled items are)" % ", ".join(ignored), "warning"))
+            self._stream.emit(
+                events.log(
+                    "Not predicted: %s (only val, test and unlabelled items are)" % ", ".join(ignored), "warning"
+                )
+            )
         job = Job(spec, bundle, values, self._device(spec, trainer))
         done = self._follow(trainer.load().train(job))
         return self._result(job, trainer, done)
@@ -120,7 +124,11 @@ class _Run:
         self._workdir = spec.workdir
         if not trainer.about["uses_device"]:
             if spec.device not in ("auto", "cpu"):
-                self._stream.emit(events.log("'%s' trains on the CPU; the device '%s' is not used" % (trainer.name, spec.device), "warning"))
+                self._stream.emit(
+                    events.log(
+                        "'%s' trains on the CPU; the device '%s' is not used" % (trainer.name, spec.device), "warning"
+                    )
+                )
             return Device("cpu", "CPU")
         device = choose(spec.device)
         for warning in device.warnings:
@@ -140,7 +148,9 @@ class _Run:
     def say_cancelled(self):
         try:
             self._stream.emit(events.status("cancelled", state="cancelled"))
-            self._stream.emit({"event": "error", "code": "cancelled", "message": "The run was cancelled", "install_hint": ""})
+            self._stream.emit(
+                {"event": "error", "code": "cancelled", "message": "The run was cancelled", "install_hint": ""}
+            )
         except OSError as err:
             print("The cancel could not be reported: %s" % err, file=sys.stderr)
 
@@ -151,7 +161,9 @@ class _Run:
 
     def say_failed(self, error):
         code, exit_code, message, hint = explain(error, self._trainer, self._step)
-        cause = error.__cause__ if isinstance(error, Failure) else error  # what is a sentence already has no need of a trace
+        cause = (
+            error.__cause__ if isinstance(error, Failure) else error
+        )  # what is a sentence already has no need of a trace
         try:
             if cause is not None:
                 traceback.print_exception(type(cause), cause, cause.__traceback__)
@@ -171,11 +183,14 @@ def _checked(spec, trainer):
     for schema in spec.schemas:
         if schema.kind not in kinds:
             raise ValidationFailed(
-                "Scheme '%s' is %s, which '%s' cannot fit; it takes %s" % (schema.name, schema.kind or "of no known kind", trainer.name, ", ".join(kinds))
+                "Scheme '%s' is %s, which '%s' cannot fit; it takes %s"
+                % (schema.name, schema.kind or "of no known kind", trainer.name, ", ".join(kinds))
             )
     values, problems = params.check(trainer.about["params"], spec.params)
     if problems:
-        said = [p["message"] + ("; did you mean '%s'?" % p["suggestion"] if "suggestion" in p else "") for p in problems]
+        said = [
+            p["message"] + ("; did you mean '%s'?" % p["suggestion"] if "suggestion" in p else "") for p in problems
+        ]
         raise ValidationFailed("The parameters of '%s' do not fit: %s" % (trainer.name, "; ".join(said)))
     return values
 

@@ -67,7 +67,9 @@ def _text(fields, key, required=False):
 
 
 def _whole(fields, key, default):
-    value = fields.get(key, default)
+    value = fields.get(key)
+    if value is None:
+        return default
     if isinstance(value, bool) or not isinstance(value, int):
         raise SpecError("`%s` in the spec must be a whole number" % key)
     return value

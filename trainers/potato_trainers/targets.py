@@ -48,4 +48,6 @@ def ordered(labels, schema):
 
 
 def _unusable(row, schema, wanted):
-    return BundleError("Item '%s' has no usable target for '%s': %s is expected" % (row.instance_id, schema.name, wanted))
+    return BundleError(
+        "Item '%s' has no usable target for '%s': %s is expected" % (row.instance_id, schema.name, wanted)
+    )

@@ -16,7 +16,13 @@ sys.path.insert(0, ROOT)
 
 MOOD = {"name": "mood", "annotation_type": "radio", "kind": "nominal", "labels": ["good", "bad"], "source_field": None}
 STARS = {"name": "stars", "annotation_type": "likert", "kind": "ordinal", "labels": [], "source_field": None}
-TOPICS = {"name": "topics", "annotation_type": "multiselect", "kind": "multilabel", "labels": ["food", "travel"], "source_field": None}
+TOPICS = {
+    "name": "topics",
+    "annotation_type": "multiselect",
+    "kind": "multilabel",
+    "labels": ["food", "travel"],
+    "source_field": None,
+}
 
 
 def pytest_configure(config):
@@ -89,7 +95,15 @@ class Run:
         """Writes a bundle; each split is a list of (text, targets)."""
         os.makedirs(self.bundle_dir, exist_ok=True)
         self.schemas = list(schemas)
-        fields = {"v": 1, "schemas": self.schemas, "splits": {}, "labels": {}, "media_dir": "media", "modality": "text", "digest": "0" * 64}
+        fields = {
+            "v": 1,
+            "schemas": self.schemas,
+            "splits": {},
+            "labels": {},
+            "media_dir": "media",
+            "modality": "text",
+            "digest": "0" * 64,
+        }
         for name, rows in splits.items():
             path = name + ".jsonl"
             with open(os.path.join(self.bundle_dir, path), "w", encoding="ascii") as file:
@@ -137,7 +151,9 @@ class Run:
         """Starts the worker; with no arguments, on the spec."""
         popen.setdefault("stdin", subprocess.DEVNULL)
         command = [sys.executable, WORKER] + list(args or ("--spec", self.spec_file))
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, universal_newlines=True, **popen)
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, universal_newlines=True, **popen
+        )
 
     def finish(self, process, timeout=120):
         try:
@@ -157,7 +173,9 @@ class Run:
         about = '{"name": "%s", "description": "A test.", "kinds": ["nominal"]}' % name
         indented = "".join("    %s\n" % line for line in body.splitlines())
         head = "import os, sys, time\nfrom potato_trainers import *\n\n"
-        self.write("trainers/%s.py" % name.replace("-", "_"), head + "TRAINER = %s\n\ndef train(job):\n%s" % (about, indented))
+        self.write(
+            "trainers/%s.py" % name.replace("-", "_"), head + "TRAINER = %s\n\ndef train(job):\n%s" % (about, indented)
+        )
         return os.path.join(self.folder, "trainers")
 
 
@@ -172,5 +190,10 @@ def moods(n, rest=0):
     rows = []
     for i in range(n):
         label = ("good", "bad")[i % 2]
-        rows.append(("the film number %d was %s and %s" % (rest + i, words[label][i % 3], words[label][(i // 2) % 3]), {"mood": label}))
+        rows.append(
+            (
+                "the film number %d was %s and %s" % (rest + i, words[label][i % 3], words[label][(i // 2) % 3]),
+                {"mood": label},
+            )
+        )
     return rows

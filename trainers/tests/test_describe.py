@@ -29,11 +29,20 @@ def test_built_in_trainers(run):
     said = describe(run)
     assert said["python"] == "%d.%d.%d" % sys.version_info[:3] and said["executable"] == sys.executable
     assert "device" not in said
-    files = [f for f in os.listdir(os.path.join(ROOT, "potato_trainers", "builtin")) if f.endswith(".py") and f != "__init__.py"]
+    files = [
+        f
+        for f in os.listdir(os.path.join(ROOT, "potato_trainers", "builtin"))
+        if f.endswith(".py") and f != "__init__.py"
+    ]
     assert len(said["trainers"]) == len(files)
     for trainer in said["trainers"]:
         assert trainer["source"] == "built-in"
-        assert trainer["description"] and trainer["licence"] and trainer["licence_url"].startswith("https://") and trainer["install_hint"]
+        assert (
+            trainer["description"]
+            and trainer["licence"]
+            and trainer["licence_url"].startswith("https://")
+            and trainer["install_hint"]
+        )
         assert trainer["packages"] and trainer["kinds"] and trainer["modalities"]
         assert trainer["params"]["additionalProperties"] is False
         for name, rule in trainer["params"]["properties"].items():
@@ -52,7 +61,9 @@ def test_imports_nothing_heavy(run):
     """Neither a trainer's packages nor a study's file is run."""
     run.write("trainers/loud.py", "print('executed')\n" + GOOD)
     code = "import sys, json; sys.path.insert(0, %r)\nfrom potato_trainers.describe import describe\ndescribe(%r, 'cpu')\nprint(json.dumps(sorted(sys.modules)))"
-    text = subprocess.check_output([sys.executable, "-c", code % (ROOT, os.path.join(run.folder, "trainers"))], universal_newlines=True)
+    text = subprocess.check_output(
+        [sys.executable, "-c", code % (ROOT, os.path.join(run.folder, "trainers"))], universal_newlines=True
+    )
     assert not {"numpy", "sklearn", "torch", "scipy"} & set(json.loads(text))
 
 
@@ -125,7 +136,9 @@ def test_broken_trainer_that_is_asked_for(run):
     run.bundle(train=moods(4))
     run.write("trainers/bad.py", "def train(job:\n")
     out = run.train("bad.py", trainers_dir=os.path.join(run.folder, "trainers"))
-    assert out.code == 2 and out.error["message"].startswith("Trainer 'bad.py' could not be imported: bad.py: line 1 is not valid Python")
+    assert out.code == 2 and out.error["message"].startswith(
+        "Trainer 'bad.py' could not be imported: bad.py: line 1 is not valid Python"
+    )
 
 
 def test_trainer_whose_import_fails(run):
@@ -133,7 +146,10 @@ def test_trainer_whose_import_fails(run):
     run.write("trainers/mine.py", "import no_such\n" + GOOD)
     out = run.train("mine", trainers_dir=os.path.join(run.folder, "trainers"))
     assert out.code == 3
-    assert out.error["message"] == "Trainer 'mine' could not be imported: the package 'no_such' is missing in %s" % sys.executable
+    assert (
+        out.error["message"]
+        == "Trainer 'mine' could not be imported: the package 'no_such' is missing in %s" % sys.executable
+    )
 
 
 def test_the_readmes_example_runs(run):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-TORCH = '''
+TORCH = """
 import json, os
 _said = json.loads(os.environ["FAKE_TORCH"])
 if _said.get("broken"):
@@ -24,7 +24,7 @@ class ones:
     def __init__(self, n, device): pass
     def __add__(self, one): return self
     def cpu(self): return self
-'''
+"""
 
 H100 = ["H100", [9, 0], 70000]
 A100 = ["A100", [8, 0], 30000]
@@ -58,10 +58,22 @@ CASES = [
     ("cuda", [A100, H100], False, "cuda:1", None),
     ("cuda:0", [A100, H100], False, "cuda:0", None),
     ("cpu", [A100], False, "cpu", None),
-    ("auto", [K80, A100], False, "cuda:1", "GPU 0 (K80, sm_37): the torch here has no kernels for it (it has sm_80 sm_90)"),
+    (
+        "auto",
+        [K80, A100],
+        False,
+        "cuda:1",
+        "GPU 0 (K80, sm_37): the torch here has no kernels for it (it has sm_80 sm_90)",
+    ),
     ("auto", [K80], False, "cpu", "no kernels"),
     ("cuda:7", [A100], False, "cuda:0", "The device 'cuda:7' was asked for, but this machine has cuda:0"),
-    ("cuda:0", [K80, A100], False, "cuda:1", "The device 'cuda:0' was asked for, but this machine has cuda:0 (not usable), cuda:1"),
+    (
+        "cuda:0",
+        [K80, A100],
+        False,
+        "cuda:1",
+        "The device 'cuda:0' was asked for, but this machine has cuda:0 (not usable), cuda:1",
+    ),
     ("cuda", [], False, "cpu", "The device 'cuda' was asked for, but this machine has no GPU that torch can use"),
     ("cuda", [], True, "mps", "The device 'cuda' was asked for, but this machine has mps"),
     ("mps", [A100], False, "cuda:0", "The device 'mps' was asked for, but this machine has cuda:0"),
@@ -112,11 +124,16 @@ def test_a_run_gets_it_and_logs_the_fallback(run):
     text = open(path).read().replace('"kinds"', '"uses_device": True, "kinds"')
     open(path, "w").write(text)
     run.spec("gpu", trainers_dir=folder, limits={"device": "cuda:3"})
-    env = dict(os.environ, PYTHONPATH=os.path.join(run.folder, "site"), FAKE_TORCH=json.dumps({"gpus": [A100], "archs": ARCHS}))
+    env = dict(
+        os.environ, PYTHONPATH=os.path.join(run.folder, "site"), FAKE_TORCH=json.dumps({"gpus": [A100], "archs": ARCHS})
+    )
     out = run.finish(run.start(env=env))
     assert out.result["label_order"] == ["cuda:0"] and out.result["device"] == "cuda:0"
     logs = [(e["level"], e["msg"]) for e in out.of("log")]
-    assert logs == [("warning", "The device 'cuda:3' was asked for, but this machine has cuda:0"), ("info", "Training on A100 (cuda:0)")]
+    assert logs == [
+        ("warning", "The device 'cuda:3' was asked for, but this machine has cuda:0"),
+        ("info", "Training on A100 (cuda:0)"),
+    ]
 
 
 def test_a_trainer_without_use_for_it_says_so(run):

@@ -25,21 +25,41 @@ STRANGE = [
 
 def labelled(counts):
     """Rows with so many of each label, told apart by a word of their own."""
-    return [("text number %d of kind k%d" % (i, j), {"mood": label}) for j, (label, n) in enumerate(counts.items()) for i in range(n)]
+    return [
+        ("text number %d of kind k%d" % (i, j), {"mood": label})
+        for j, (label, n) in enumerate(counts.items())
+        for i in range(n)
+    ]
 
 
 REFUSED = [
     # rows, params, what is said (T50, T51)
     ([], {}, "10 labelled items are needed in the training split, there are 0 for 'mood' (train 0, val 2)"),
     (moods(6), {}, "10 labelled items are needed in the training split, there are 6 for 'mood' (train 6, val 2)"),
-    ([(t, {}) for t, _ in moods(40)], {}, "10 labelled items are needed in the training split, there are 0 for 'mood' (train 40, val 2)"),
+    (
+        [(t, {}) for t, _ in moods(40)],
+        {},
+        "10 labelled items are needed in the training split, there are 0 for 'mood' (train 40, val 2)",
+    ),
     ([(t, {"mood": ""}) for t, _ in moods(40)], {}, "there are 0 for 'mood'"),
     ([(t, {"mood": None}) for t, _ in moods(40)], {}, "there are 0 for 'mood'"),
     (moods(19), {"min_instances": 20}, "20 labelled items are needed in the training split, there are 19"),
-    (labelled({"positive": 40}), {}, "The training split of 'mood' has only one label ('positive', 40 items); two are needed"),
+    (
+        labelled({"positive": 40}),
+        {},
+        "The training split of 'mood' has only one label ('positive', 40 items); two are needed",
+    ),
     (labelled({"a": 2}), {"min_instances": 2}, "has only one label ('a', 2 items)"),
-    ([("", t) for _, t in moods(40)], {}, "None of the 40 training texts has a word of two letters or more to learn from (40 are empty)"),
-    ([("a I ! ?", t) for _, t in moods(40)], {}, "None of the 40 training texts has a word of two letters or more to learn from (0 are empty)"),
+    (
+        [("", t) for _, t in moods(40)],
+        {},
+        "None of the 40 training texts has a word of two letters or more to learn from (40 are empty)",
+    ),
+    (
+        [("a I ! ?", t) for _, t in moods(40)],
+        {},
+        "None of the 40 training texts has a word of two letters or more to learn from (0 are empty)",
+    ),
     (moods(40), {"min_instances": 1}, "min_instances must be at least 2"),
     (moods(40), {"classifier": "os.system"}, "classifier must be one of logreg, sgd"),
     (moods(40), {"classfier": "sgd"}, "there is no parameter 'classfier'; did you mean 'classifier'?"),
@@ -59,8 +79,14 @@ def test_refused_in_a_sentence(run, rows, params, said):
 
 
 MULTILABEL_REFUSED = [
-    ([(t, {"topics": []}) for t, _ in moods(20)], "All 20 training items of 'topics' have an empty list of labels; two different answers are needed"),
-    ([(t, {"topics": ["food", "x"]}) for t, _ in moods(20)], "All 20 training items of 'topics' have the same labels ('food', 'x'); two different answers are needed"),
+    (
+        [(t, {"topics": []}) for t, _ in moods(20)],
+        "All 20 training items of 'topics' have an empty list of labels; two different answers are needed",
+    ),
+    (
+        [(t, {"topics": ["food", "x"]}) for t, _ in moods(20)],
+        "All 20 training items of 'topics' have the same labels ('food', 'x'); two different answers are needed",
+    ),
 ]
 
 
@@ -120,7 +146,22 @@ def test_strange_texts(run, analyzer):
     assert out.result["n_predictions"] == 20 and out.stderr == ""
 
 
-LABELS = ["a|b", "a/b", "=cmd()", "free_response", "", LONE, "nul \x00", "100 %s %%", 'quote " and \\', "👩‍👩‍👧", "  ", "ｆｕｌｌ", "null", "True"]
+LABELS = [
+    "a|b",
+    "a/b",
+    "=cmd()",
+    "free_response",
+    "",
+    LONE,
+    "nul \x00",
+    "100 %s %%",
+    'quote " and \\',
+    "👩‍👩‍👧",
+    "  ",
+    "ｆｕｌｌ",
+    "null",
+    "True",
+]
 
 
 def test_strange_labels_come_back_exactly(run):
@@ -141,7 +182,12 @@ def test_strange_ids_and_schemes_come_back_exactly(run):
     lines = "".join(json.dumps({"instance_id": i, "text": "lovely"}) + "\n" for i in ids)
     run.write("bundle/unlabeled.jsonl", lines)
     manifest = json.load(open(os.path.join(run.bundle_dir, "manifest.json")))
-    manifest["splits"]["unlabeled"] = {"path": "unlabeled.jsonl", "format": "jsonl", "n": len(ids), "predict_only": True}
+    manifest["splits"]["unlabeled"] = {
+        "path": "unlabeled.jsonl",
+        "format": "jsonl",
+        "n": len(ids),
+        "predict_only": True,
+    }
     run.write("bundle/manifest.json", json.dumps(manifest))
     out = run.train()
     assert [(p["instance_id"], p["schema_name"]) for p in out.predictions] == [(i, schema["name"]) for i in ids]
@@ -155,7 +201,10 @@ def test_multilabel_with_strange_labels(run):
     assert [p["payload"]["labels"] for p in out.predictions] == [[label] for label in names]
 
 
-@pytest.mark.parametrize("kind, target", [("nominal", ["a"]), ("nominal", True), ("multilabel", [1]), ("multilabel", 3), ("ordinal", {"a": 1})])
+@pytest.mark.parametrize(
+    "kind, target",
+    [("nominal", ["a"]), ("nominal", True), ("multilabel", [1]), ("multilabel", 3), ("ordinal", {"a": 1})],
+)
 def test_target_of_another_form(run, kind, target):
     schema = {"nominal": MOOD, "ordinal": STARS, "multilabel": TOPICS}[kind]
     run.bundle(schemas=[schema], train=[("text", {schema["name"]: target})])
@@ -167,7 +216,9 @@ def test_target_of_another_form(run, kind, target):
 def test_ordinal_values_that_are_texts_and_fractions(run):
     values = ["low", "mid", "high"]
     schema = dict(STARS, labels=values)
-    run.bundle(schemas=[schema], train=[("t%d" % (i % 3), {"stars": values[i % 3]}) for i in range(30)], val=[("t1", {})])
+    run.bundle(
+        schemas=[schema], train=[("t%d" % (i % 3), {"stars": values[i % 3]}) for i in range(30)], val=[("t1", {})]
+    )
     assert run.train().result["label_order"] == values
     run.bundle(schemas=[STARS], train=[("t%d" % (i % 3), {"stars": [2.5, 10, 1][i % 3]}) for i in range(30)])
     os.unlink(run.events_file)

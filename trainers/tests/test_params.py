@@ -18,4 +18,8 @@ def test_table(schema, case):
     assert problems == case.get("problems", [])
     if not problems:
         assert values == case["values"]
-        assert all(not isinstance(v, float) for k, v in values.items() if schema.get("properties", {}).get(k, {}).get("type") == "integer")
+        assert all(
+            not isinstance(v, float)
+            for k, v in values.items()
+            if schema.get("properties", {}).get(k, {}).get("type") == "integer"
+        )

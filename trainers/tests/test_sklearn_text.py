@@ -22,7 +22,9 @@ def unlabelled(rows):
 def stars(n, first=0, as_float=False):
     words = {1: "awful mess", 2: "rather dull", 4: "quite good", 5: "superb joy", 10: "beyond all stars"}
     return [
-        ("item %d is %s" % (i, words[v]), {"stars": float(v) if as_float else v}) for i in range(first, first + n) for v in [sorted(words)[i % 5]]
+        ("item %d is %s" % (i, words[v]), {"stars": float(v) if as_float else v})
+        for i in range(first, first + n)
+        for v in [sorted(words)[i % 5]]
     ]
 
 
@@ -31,7 +33,9 @@ def topics(n, first=0):
     for i in range(first, first + n):
         labels = [[], ["food"], ["travel"], ["food", "travel"]][i % 4]
         words = {"food": "bread and soup", "travel": "a train to the coast"}
-        rows.append(("note %d about %s" % (i, " with ".join(words[x] for x in labels) or "nothing much"), {"topics": labels}))
+        rows.append(
+            ("note %d about %s" % (i, " with ".join(words[x] for x in labels) or "nothing much"), {"topics": labels})
+        )
     return rows
 
 
@@ -41,7 +45,10 @@ def check_payloads(predictions):
         assert p["confidence"] == payload["confidence"] and 0 <= p["confidence"] <= 1
         if "label" in payload:
             assert abs(sum(scores.values()) - 1) < 1e-4
-            assert payload["label"] == max(scores, key=scores.get) and abs(scores[payload["label"]] - p["confidence"]) < 1e-9
+            assert (
+                payload["label"] == max(scores, key=scores.get)
+                and abs(scores[payload["label"]] - p["confidence"]) < 1e-9
+            )
         else:
             assert payload["labels"] == [label for label in scores if scores[label] >= 0.5]
             assert abs(p["confidence"] - sum(max(s, 1 - s) for s in scores.values()) / len(scores)) < 1e-4
@@ -58,7 +65,9 @@ def test_nominal(run):
     assert result["metrics_by_schema"] == {"mood": result["metrics"]}
     assert set(result["packages"]) == {"scikit-learn", "numpy", "scipy"} and result["device"] == "cpu"
     ids = [p["instance_id"] for p in out.predictions]
-    assert ids == ["val-%d" % i for i in range(8)] + ["test-%d" % i for i in range(6)] + ["unlabeled-%d" % i for i in range(5)]
+    assert ids == ["val-%d" % i for i in range(8)] + ["test-%d" % i for i in range(6)] + [
+        "unlabeled-%d" % i for i in range(5)
+    ]
     check_payloads(out.predictions)
     truth = [t["mood"] for _, t in moods(8, 60)]
     assert [p["payload"]["label"] for p in out.predictions[:8]] == truth
@@ -66,9 +75,9 @@ def test_nominal(run):
     assert list(sizes) == ["model.pkl", "model_card.json", "predictions.jsonl"]
     assert all(os.path.getsize(out.artifact(path)) == size for path, size in sizes.items())
     steps = [(e["state"], e["step"]) for e in out.of("status")]
-    assert steps == [("running", s) for s in ("loading bundle", "reading bundle", "building pipeline", "fitting", "calibrating")] + [
-        ("evaluating", "predicting on held-out items")
-    ]
+    assert steps == [
+        ("running", s) for s in ("loading bundle", "reading bundle", "building pipeline", "fitting", "calibrating")
+    ] + [("evaluating", "predicting on held-out items")]
     assert out.stdout == "" and out.stderr == ""
 
 
@@ -76,9 +85,18 @@ def test_model_card_and_model(run):
     run.bundle(train=moods(60))
     out = run.train()
     card = json.load(open(out.artifact("model_card.json")))
-    assert card["trainer"] == "sklearn-text" and card["schema"] == "mood" and card["kind"] == "nominal" and card["input"] == "text"
+    assert (
+        card["trainer"] == "sklearn-text"
+        and card["schema"] == "mood"
+        and card["kind"] == "nominal"
+        and card["input"] == "text"
+    )
     assert card["classifier"] == "sklearn.linear_model.LogisticRegression"
-    assert card["label_order"] == ["good", "bad"] and card["labels_at_fit"] == {"good": 30, "bad": 30} and card["n_train"] == 60
+    assert (
+        card["label_order"] == ["good", "bad"]
+        and card["labels_at_fit"] == {"good": 30, "bad": 30}
+        and card["n_train"] == 60
+    )
     assert card["bundle_digest"] == "0" * 64 and card["calibration"]["method"] == "platt"
     model = load_elsewhere(out.artifact("model.pkl"))
     assert model == ["bad", "good", "kind"]
@@ -92,7 +110,9 @@ def load_elsewhere(path):
         "print([m['labels'][i] for i in m['classifier'].predict(x)] + ['kind'] * (m['kind'] == 'nominal'))\n"
         "assert not any('potato' in name for name in sys.modules)"
     )
-    return json.loads(subprocess.check_output([sys.executable, "-c", code, path], cwd="/", universal_newlines=True).replace("'", '"'))
+    return json.loads(
+        subprocess.check_output([sys.executable, "-c", code, path], cwd="/", universal_newlines=True).replace("'", '"')
+    )
 
 
 @pytest.mark.parametrize("as_float", [False, True], ids=["4", "4.0"])
@@ -114,7 +134,10 @@ def test_multilabel_is_one_answer_for_each_label(run, classifier):
     assert [p["payload"]["labels"] for p in out.predictions] == [[], ["food"], ["travel"], ["food", "travel"]] * 2
     assert out.result["label_order"] == ["food", "travel"] and out.result["metrics"]["train_accuracy"] == 1
     card = json.load(open(out.artifact("model_card.json")))
-    assert set(card["calibration"]["labels"]) == {"food", "travel"} and card["labels_at_fit"] == {"food": 40, "travel": 40}
+    assert set(card["calibration"]["labels"]) == {"food", "travel"} and card["labels_at_fit"] == {
+        "food": 40,
+        "travel": 40,
+    }
     assert len(pickle.load(open(out.artifact("model.pkl"), "rb"))["classifiers"]) == 2
 
 
@@ -140,7 +163,11 @@ def test_several_schemes_are_all_trained_and_predicted(run):
     assert result["n_predictions"] == 15
     assert [p["schema_name"] for p in out.predictions] == ["mood", "stars", "topics"] * 5
     check_payloads(out.predictions)
-    assert {name: m["n_train"] for name, m in result["metrics_by_schema"].items()} == {"mood": 60, "stars": 30, "topics": 60}
+    assert {name: m["n_train"] for name, m in result["metrics_by_schema"].items()} == {
+        "mood": 60,
+        "stars": 30,
+        "topics": 60,
+    }
     assert result["metrics"] == result["metrics_by_schema"]["mood"] and result["label_order"] == ["good", "bad"]
     assert [e["path"] for e in out.of("artifact")] == [
         "%s/%s" % (name, file) for name in ("mood", "stars", "topics") for file in ("model.pkl", "model_card.json")
@@ -203,7 +230,9 @@ def test_calibration_lowers_the_held_out_log_loss(run, classifier):
         assert card["applied"] is calibrate
         if calibrate:
             assert card["method"] == "temperature" and card["log_loss_after"] < card["log_loss_before"]
-            assert any(note.startswith("Calibration by temperature scaling was applied") for note in out.result["notes"])
+            assert any(
+                note.startswith("Calibration by temperature scaling was applied") for note in out.result["notes"]
+            )
         os.unlink(run.events_file)
     assert losses[True] < losses[False]
 
@@ -221,7 +250,12 @@ def test_same_seed_same_answers(run, classifier):
     for i in range(2):
         out = run.train(params={"classifier": classifier}, workdir=os.path.join(run.folder, "w%d" % i), seed=-7)
         assert out.code == 0
-        files.append([open(os.path.join(run.folder, "w%d" % i, name), "rb").read() for name in ("predictions.jsonl", "model.pkl")])
+        files.append(
+            [
+                open(os.path.join(run.folder, "w%d" % i, name), "rb").read()
+                for name in ("predictions.jsonl", "model.pkl")
+            ]
+        )
     assert files[0] == files[1]
 
 
@@ -231,10 +265,16 @@ def test_sgd_draws_curves(run):
     curves = {}
     for e in out.of("metric"):
         curves.setdefault((e["split"], e["name"]), []).append((e["step"], e["value"]))
-    assert [step for step, _ in curves["train", "loss"]] == [1, 2, 3, 4, 5] == [step for step, _ in curves["val", "accuracy"]]
+    assert (
+        [step for step, _ in curves["train", "loss"]]
+        == [1, 2, 3, 4, 5]
+        == [step for step, _ in curves["val", "accuracy"]]
+    )
     assert curves["train", "loss"][-1][1] < curves["train", "loss"][0][1]
     assert set(curves) == {("train", "loss"), ("val", "accuracy"), ("train", "accuracy")}
-    assert out.of("progress")[-1]["phase"] == "predict" and any(e["phase"] == "fit" and e["total"] == 5 for e in out.of("progress"))
+    assert out.of("progress")[-1]["phase"] == "predict" and any(
+        e["phase"] == "fit" and e["total"] == 5 for e in out.of("progress")
+    )
     assert not os.path.exists(out.artifact("checkpoint"))
 
 
@@ -271,7 +311,11 @@ def test_sgd_starts_anew_from_a_checkpoint_of_something_else(run, change):
     os.makedirs(folder)
     path = os.path.join(folder, "mood.pkl")
     with open(path, "wb") as file:
-        file.write(b"\x80\x04cut" if change == "cut off" else pickle.dumps({"fingerprint": "other", "epoch": 2, "estimators": []}))
+        file.write(
+            b"\x80\x04cut"
+            if change == "cut off"
+            else pickle.dumps({"fingerprint": "other", "epoch": 2, "estimators": []})
+        )
     out = run.train(params=params, attempt=1 if change == "attempt 1" else 2)
     assert [e["step"] for e in out.of("metric") if e["name"] == "loss"] == [1, 2, 3]
 
@@ -283,9 +327,24 @@ def test_specs_and_bundles_of_the_annotation_tool(run):
         "text_key": "text",
         "split_seed": 0,
         "aggregation": "consensus",
-        "stats": {"n_items": 120, "n_annotated": 60, "n_skipped_no_label": 0, "n_media_linked": 0, "n_media_missing": 0, "splits": {}, "warnings": []},
+        "stats": {
+            "n_items": 120,
+            "n_annotated": 60,
+            "n_skipped_no_label": 0,
+            "n_media_linked": 0,
+            "n_media_missing": 0,
+            "splits": {},
+            "warnings": [],
+        },
     }
-    run.bundle(schemas=[STARS], manifest=manifest, train=stars(42, 0, True), val=stars(8, 42, True), test=stars(10, 50, True), unlabeled=unlabelled(stars(60)))
+    run.bundle(
+        schemas=[STARS],
+        manifest=manifest,
+        train=stars(42, 0, True),
+        val=stars(8, 42, True),
+        test=stars(10, 50, True),
+        unlabeled=unlabelled(stars(60)),
+    )
     keys = ("v", "run_id", "trainer", "schemas", "bundle_dir", "workdir", "params", "seed", "limits")
     run.spec(events_file=None)
     spec = json.load(open(run.spec_file))
@@ -303,7 +362,15 @@ def test_splits_of_other_names_are_not_predicted(run):
 
 def test_params_change_the_features(run):
     run.bundle(train=moods(30), val=moods(2, 30))
-    params = {"analyzer": "char_wb", "ngram_min": 2, "ngram_max": 4, "max_features": 50, "sublinear_tf": True, "lowercase": False, "class_weight": "balanced"}
+    params = {
+        "analyzer": "char_wb",
+        "ngram_min": 2,
+        "ngram_max": 4,
+        "max_features": 50,
+        "sublinear_tf": True,
+        "lowercase": False,
+        "class_weight": "balanced",
+    }
     out = run.train(params=params)
     vectorizer = pickle.load(open(out.artifact("model.pkl"), "rb"))["vectorizer"]
     assert len(vectorizer.vocabulary_) == 50 and vectorizer.analyzer == "char_wb" and vectorizer.ngram_range == (2, 4)
@@ -313,11 +380,16 @@ def test_params_change_the_features(run):
 
 def test_balanced_weights_help_the_rare_label(run):
     rng = random.Random(5)
-    rows = [("item %d %s" % (i, rng.choice(["alpha", "beta", "gamma"])), {"mood": "bad" if i % 12 == 0 else "good"}) for i in range(240)]
+    rows = [
+        ("item %d %s" % (i, rng.choice(["alpha", "beta", "gamma"])), {"mood": "bad" if i % 12 == 0 else "good"})
+        for i in range(240)
+    ]
     rows = [(text + (" sour" if t["mood"] == "bad" and i % 24 == 0 else ""), t) for i, (text, t) in enumerate(rows)]
     run.bundle(train=rows, unlabeled=[("sour alpha", None)])
     scores = {}
     for weight in ("none", "balanced"):
-        scores[weight] = run.train(params={"class_weight": weight, "calibrate": False}).predictions[0]["payload"]["scores"]["bad"]
+        scores[weight] = run.train(params={"class_weight": weight, "calibrate": False}).predictions[0]["payload"][
+            "scores"
+        ]["bad"]
         os.unlink(run.events_file)
     assert scores["balanced"] > scores["none"]

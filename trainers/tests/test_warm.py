@@ -24,7 +24,10 @@ class Warm:
             self.ready = ready.read()
 
     def order(self, **fields):
-        order = {key: os.path.join(self.run.folder, name) for key, name in (("spec", "spec.json"), ("stdout", "stdout.log"), ("stderr", "stderr.log"))}
+        order = {
+            key: os.path.join(self.run.folder, name)
+            for key, name in (("spec", "spec.json"), ("stdout", "stdout.log"), ("stderr", "stderr.log"))
+        }
         order["cwd"] = self.run.folder
         order.update(fields)
         return self.run.finish_with(self.process, json.dumps(order) + "\n")

@@ -29,16 +29,23 @@ TRAINER = {
                 "type": "string",
                 "enum": ["logreg", "sgd"],
                 "default": "logreg",
-                "description": "logreg: logistic regression, fitted to its optimum. sgd: the same model by gradient descent in epochs, for very many items",
+                "description": "logreg: logistic regression, fitted to its optimum. "
+                "sgd: the same model by gradient descent in epochs, for very many items",
             },
             "C": {
                 "type": "number",
                 "minimum": 0.0001,
                 "maximum": 1000000,
                 "default": 1.0,
-                "description": "logreg: inverse strength of regularisation; larger fits the training items more closely",
+                "description": "logreg: inverse of the regularisation; larger fits the training items more closely",
             },
-            "epochs": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 20, "description": "sgd: passes over the training items"},
+            "epochs": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10000,
+                "default": 20,
+                "description": "sgd: passes over the training items",
+            },
             "alpha": {
                 "type": "number",
                 "minimum": 0.0000001,
@@ -56,15 +63,42 @@ TRAINER = {
                 "type": "string",
                 "enum": ["word", "char_wb"],
                 "default": "word",
-                "description": "Features are words, or runs of characters within words (for languages written without spaces, noisy spelling)",
+                "description": "Features are words, or runs of characters within words "
+                "(for languages written without spaces, noisy spelling)",
             },
-            "ngram_min": {"type": "integer", "minimum": 1, "maximum": 10, "default": 1, "description": "Shortest run of words or characters"},
-            "ngram_max": {"type": "integer", "minimum": 1, "maximum": 10, "default": 1, "description": "Longest run of words or characters"},
-            "max_features": {"type": "integer", "minimum": 0, "default": 0, "description": "Keep only the most frequent features; 0 keeps all"},
+            "ngram_min": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10,
+                "default": 1,
+                "description": "Shortest run of words or characters",
+            },
+            "ngram_max": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10,
+                "default": 1,
+                "description": "Longest run of words or characters",
+            },
+            "max_features": {
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "Keep only the most frequent features; 0 keeps all",
+            },
             "sublinear_tf": {"type": "boolean", "default": False, "description": "Count repeated words less"},
             "lowercase": {"type": "boolean", "default": True, "description": "Ignore upper and lower case"},
-            "calibrate": {"type": "boolean", "default": True, "description": "Make confidences match how often the model is right, from 50 training items"},
-            "min_instances": {"type": "integer", "minimum": 2, "default": 10, "description": "Labelled training items that are needed"},
+            "calibrate": {
+                "type": "boolean",
+                "default": True,
+                "description": "Make confidences match how often the model is right, from 50 training items",
+            },
+            "min_instances": {
+                "type": "integer",
+                "minimum": 2,
+                "default": 10,
+                "description": "Labelled training items that are needed",
+            },
         },
     },
 }
@@ -149,7 +183,8 @@ class _Features:
                 raise
             empty = sum(not text.strip() for text in texts)
             raise ValidationFailed(
-                "None of the %d training texts has a word of two letters or more to learn from (%d are empty)" % (len(texts), empty),
+                "None of the %d training texts has a word of two letters or more to learn from (%d are empty)"
+                % (len(texts), empty),
                 "check item_properties.text_key, or set the parameter analyzer to char_wb",
             )
 
@@ -165,7 +200,10 @@ def _models(job, labelled, texts, linear_scheme):
         key = tuple(each.index)
         if key not in made:
             made[key] = _Features(job.params, [texts[i] for i in each.index])
-        yield linear_scheme.SchemeModel(job, each, made[key].train, len(job.schemas) > 1, folders[each.schema.name]), made[key]
+        yield (
+            linear_scheme.SchemeModel(job, each, made[key].train, len(job.schemas) > 1, folders[each.schema.name]),
+            made[key],
+        )
 
 
 def _held_out(job, labelled, features):
@@ -192,4 +230,8 @@ def _save(job, model, features, several):
 
 def _unseen_note(labelled, labels):
     shown = ", ".join("'%s'" % label for label in sorted(labels)[:5])
-    return "%d held-out targets of '%s' are labels that no training item has: %s" % (sum(labels.values()), labelled.schema.name, shown)
+    return "%d held-out targets of '%s' are labels that no training item has: %s" % (
+        sum(labels.values()),
+        labelled.schema.name,
+        shown,
+    )
