@@ -2,149 +2,159 @@ package runners
 
 import (
 	"context"
-	"io/fs"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
 
 	"potato/agent"
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
-// errNotYet is what the surface answers until its part is written.
-var errNotYet = api.Unavailablef("not_built", "this part of the server is not built yet")
+// Options are what a supervisor stands on. Config, Study, DB and Runners are needed, the rest has defaults.
+type Options struct {
+	Config  *project.Config
+	Study   *project.Study
+	DB      *store.DB
+	Runners map[api.BackendType]Runner // the types of backends that this build can start runs on; local is one
+	Python  *Python                    // the local interpreter: what it can train
+	Now     func() time.Time           // for what people read; limits run on the monotonic clock
+	Log     *slog.Logger
+	Version string
+
+	LimitEvery    time.Duration // how often limits are looked at; default a second (C3)
+	HeartbeatWait time.Duration // how long a heartbeat waits for a cancel; default 10 s, at most a third of the time-out
+	StopSlack     time.Duration // how long after the grace an agent may take to report the end of a cancelled run; default 5 s
+	LifeSign      time.Duration // how often subscribers without news hear that we live; default 15 s
+	RetrainEvery  time.Duration // how often auto-retrain looks at the labels; default 10 s
+}
 
 // Supervisor owns the runs of a study: their queue, their states, their events and what becomes of their predictions.
 // It is safe for concurrent use.
-type Supervisor struct{}
+type Supervisor struct {
+	o     Options
+	dir   string // the training folder
+	db    *store.DB
+	hub   *hub
+	log   *slog.Logger
+	sums  sums
+	asks  chan chan struct{} // a look at the queue, answered when it was taken
+	begun chan struct{}      // closed when Run looks at the queue
+	used  chan struct{}      // somebody uses the Training page
+	left  chan struct{}      // closed when it no longer does
+
+	mu     sync.Mutex
+	active map[api.RunID]*active // the runs that this server works on
+
+	settle  sync.Mutex // write-back, retention and deletion: one at a time, they decide by each other's rows
+	retrain retrainState
+}
+
+// New makes a supervisor. It does nothing until Run.
+func New(o Options) (*Supervisor, error) {
+	if o.Config == nil || o.Study == nil || o.DB == nil || o.Runners[api.BackendLocal] == nil || o.Python == nil {
+		return nil, errors.New("a supervisor needs a config, a study, a database, an interpreter and a local runner")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	for d, v := range map[*time.Duration]time.Duration{
+		&o.LimitEvery: time.Second, &o.HeartbeatWait: 10 * time.Second, &o.StopSlack: 5 * time.Second,
+		&o.LifeSign: 15 * time.Second, &o.RetrainEvery: 10 * time.Second,
+	} {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	dir, err := filepath.Abs(o.Config.TrainingPath())
+	if err != nil {
+		return nil, err
+	}
+	return &Supervisor{
+		o: o, dir: dir, db: o.DB, hub: newHub(), log: o.Log, asks: make(chan chan struct{}), begun: make(chan struct{}), used: make(chan struct{}, 1),
+		left: make(chan struct{}), active: map[api.RunID]*active{},
+	}, nil
+}
 
 // Run takes runs out of the queue, follows them to their end and takes up again what an earlier server left. It blocks
-// until ctx ends, and leaves what is training then to the server that comes next.
-func (s *Supervisor) Run(ctx context.Context) error { return errNotYet }
+// until ctx ends, and leaves what is training then to the server that comes next. It may be called once.
+func (s *Supervisor) Run(ctx context.Context) error {
+	defer close(s.left)
+	var work sync.WaitGroup
+	defer work.Wait()
+	if err := s.recover(ctx, &work); err != nil {
+		return err
+	}
+	work.Go(func() { s.retrainLoop(ctx) })
+	work.Go(func() { s.warmLoop(ctx) })
+	close(s.begun)
+	tick := time.NewTicker(s.o.LimitEvery)
+	defer tick.Stop()
+	for {
+		if err := s.takeQueued(ctx, &work); err != nil && ctx.Err() == nil {
+			s.log.Error("cannot look at the queue", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case ask := <-s.asks:
+			if err := s.takeQueued(ctx, &work); err != nil && ctx.Err() == nil {
+				s.log.Error("cannot look at the queue", "err", err)
+			}
+			close(ask)
+		}
+	}
+}
+
+// look has the queue looked at now and waits until that was done; at once when nobody looks.
+func (s *Supervisor) look(ctx context.Context) {
+	select {
+	case <-s.begun:
+	default:
+		return
+	}
+	ask := make(chan struct{})
+	select {
+	case s.asks <- ask:
+	case <-s.left:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-ask:
+	case <-s.left:
+	}
+}
 
 // Desk is the agent's view of this server; handlers serve it and the local runner calls it.
-func (s *Supervisor) Desk() agent.Desk { return nil }
+func (s *Supervisor) Desk() agent.Desk { return desk{s} }
 
-// CreateRun puts a run into the queue, or says what is wrong with the request: Invalid with the field's path, Conflict
-// with code unknown_backend, backend_unavailable or local_only.
-func (s *Supervisor) CreateRun(ctx context.Context, req api.RunRequest, trigger api.Trigger, by string) (api.RunStarted, error) {
-	return api.RunStarted{}, errNotYet
+// update changes a run's row and tells those who watch.
+func (s *Supervisor) update(ctx context.Context, id api.RunID, up store.RunUpdate) error {
+	if err := s.db.UpdateRun(ctx, id, up); err != nil {
+		return err
+	}
+	s.hub.change(id)
+	return nil
 }
 
-// RunByID reads a run, with its place in the queue and its duration up to now. NotFound has code run_not_found.
-func (s *Supervisor) RunByID(ctx context.Context, id api.RunID) (api.Run, error) {
-	return api.Run{}, errNotYet
+// move takes a run to another state and tells those who watch.
+func (s *Supervisor) move(ctx context.Context, id api.RunID, from, to api.RunStatus, up store.RunUpdate) error {
+	if err := s.db.MoveRun(ctx, id, from, to, up); err != nil {
+		return err
+	}
+	s.log.Info("run is "+string(to), "run", id)
+	s.hub.change(id)
+	return nil
 }
 
-// Runs reads a page of runs.
-func (s *Supervisor) Runs(ctx context.Context, f store.RunFilter) (api.RunList, error) {
-	return api.RunList{}, errNotYet
-}
-
-// Cancel stops a run that is queued, building or running. Later it is a Conflict with code too_late, and of a run that
-// has ended one with code run_over.
-func (s *Supervisor) Cancel(ctx context.Context, id api.RunID) (api.Run, error) {
-	return api.Run{}, errNotYet
-}
-
-// DeleteRun removes a run that has ended with everything of it: rows, predictions, folder.
-func (s *Supervisor) DeleteRun(ctx context.Context, id api.RunID) error { return errNotYet }
-
-// Events reads at most limit events of a run after the sequence number.
-func (s *Supervisor) Events(ctx context.Context, id api.RunID, after int64, limit int) (api.EventList, error) {
-	return api.EventList{}, errNotYet
-}
-
-// Subscribe calls emit with every event of a run after the sequence number, the past ones first, and returns nil once the
-// run has ended and all of them were handed over. An empty list is a sign of life, every 15 seconds without events.
-func (s *Supervisor) Subscribe(ctx context.Context, id api.RunID, after int64, emit func([]api.Event) error) error {
-	return errNotYet
-}
-
-// WatchRuns calls emit with every run that changed, whole, until ctx ends. Changes that come faster than emit returns are
-// merged. The first call has the runs under way; an empty list is a sign of life.
-func (s *Supervisor) WatchRuns(ctx context.Context, emit func([]api.Run) error) error { return errNotYet }
-
-// LogSource names one of a run's logs.
-type LogSource string
-
-// The logs of a run: the log events, and the files of those names.
-const (
-	LogEvents LogSource = "log"
-	LogStdout LogSource = "stdout"
-	LogStderr LogSource = "stderr"
-	LogAgent  LogSource = "agent"
-)
-
-// LogQuery asks for a stretch of a log: Limit lines from line From (from 1; 0 means the last Limit lines), of those that
-// contain Q when it is set.
-type LogQuery struct {
-	Source LogSource
-	From   int64
-	Limit  int
-	Q      string
-}
-
-// Log reads a stretch of a run's log.
-func (s *Supervisor) Log(ctx context.Context, id api.RunID, q LogQuery) (api.LogLines, error) {
-	return api.LogLines{}, errNotYet
-}
-
-// Artifacts lists a run's files.
-func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactList, error) {
-	return api.ArtifactList{}, errNotYet
-}
-
-// OpenArtifact opens one of a run's files for reading. It never leaves the artifacts folder and follows no links.
-func (s *Supervisor) OpenArtifact(ctx context.Context, id api.RunID, path string) (fs.File, error) {
-	return nil, errNotYet
-}
-
-// Metrics is a run's scores as tables and curves.
-func (s *Supervisor) Metrics(ctx context.Context, id api.RunID) (api.MetricsReport, error) {
-	return api.MetricsReport{}, errNotYet
-}
-
-// Predictions reads a page of a run's predictions.
-func (s *Supervisor) Predictions(ctx context.Context, id api.RunID, f store.PredictionFilter) (api.PredictionList, error) {
-	return api.PredictionList{}, errNotYet
-}
-
-// ExportPredictions hands over every prediction that matches, in the order of the page, without holding them in memory.
-func (s *Supervisor) ExportPredictions(ctx context.Context, id api.RunID, f store.PredictionFilter, emit func(api.PredictionRow) error) error {
-	return errNotYet
-}
-
-// Retract takes a run's predictions off the items that show them and returns how many items that were.
-func (s *Supervisor) Retract(ctx context.Context, id api.RunID) (int, error) { return 0, errNotYet }
-
-// Writeback publishes a successful run's predictions again, or with dryRun only counts what that would do.
-func (s *Supervisor) Writeback(ctx context.Context, id api.RunID, dryRun bool) (api.Writeback, error) {
-	return api.Writeback{}, errNotYet
-}
-
-// Check says whether a run could start on a backend. NotFound has code unknown_backend.
-func (s *Supervisor) Check(ctx context.Context, backend string, req api.CheckRequest) (api.CheckReport, error) {
-	return api.CheckReport{}, errNotYet
-}
-
-// Status is what the server is doing right now.
-func (s *Supervisor) Status(ctx context.Context) (api.Status, error) { return api.Status{}, errNotYet }
-
-// Trainers lists the trainers and whether the local interpreter can run them.
-func (s *Supervisor) Trainers(ctx context.Context) (api.TrainerList, error) {
-	return api.TrainerList{}, errNotYet
-}
-
-// Schemes lists the study's annotation schemes and whether they can be trained.
-func (s *Supervisor) Schemes(ctx context.Context) (api.SchemeList, error) {
-	return api.SchemeList{}, errNotYet
-}
-
-// Backends lists the places where runs train, local first.
-func (s *Supervisor) Backends(ctx context.Context) (api.BackendList, error) {
-	return api.BackendList{}, errNotYet
-}
-
-// AutoRetrain is the state of automatic retraining.
-func (s *Supervisor) AutoRetrain(ctx context.Context) (api.AutoRetrain, error) {
-	return api.AutoRetrain{}, errNotYet
-}
+// seconds is the present as the API writes it.
+func (s *Supervisor) seconds() float64 { return float64(s.o.Now().UnixMilli()) / 1000 }

@@ -1,0 +1,123 @@
+package runners
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"potato/api"
+	"potato/store"
+)
+
+// active is a run that this server works on. What has to outlive the server is in the database and the run's folder.
+type active struct {
+	id    api.RunID
+	lease string
+	log   *eventLog
+
+	stop     chan struct{} // closed when the work is to end: a cancel, or a limit
+	stopOnce sync.Once
+
+	mu      sync.Mutex
+	since   time.Time // when it left the queue, or this server took it up again (C3)
+	heard   time.Time // when its agent last spoke; zero while none is expected to
+	working bool      // an agent is to speak, so its silence counts
+}
+
+// activate takes a run up. It opens the run's logs where the last server left them. The flag of a cancel is read after the
+// run can be found here: of a cancel at this moment, one of the two sees the other.
+func (s *Supervisor) activate(ctx context.Context, r store.Run) (*active, error) {
+	dir := s.folder(r.RunID)
+	if err := dir.make(); err != nil {
+		return nil, fmt.Errorf("make the run's folder: %w", err)
+	}
+	log, err := openEventLog(dir, r.Received)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{id: r.RunID, lease: newLease(), log: log, stop: make(chan struct{}), since: time.Now()}
+	s.mu.Lock()
+	s.active[r.RunID] = a
+	s.mu.Unlock()
+	r, err = s.db.RunByID(ctx, r.RunID)
+	if err != nil {
+		s.deactivate(a)
+		return nil, err
+	}
+	if r.CancelRequested || r.ErrorCode != "" {
+		a.end()
+	}
+	return a, nil
+}
+
+func (s *Supervisor) deactivate(a *active) {
+	s.mu.Lock()
+	delete(s.active, a.id)
+	s.mu.Unlock()
+	if err := a.log.close(); err != nil {
+		s.log.Error("cannot close the run's logs", "run", a.id, "err", err)
+	}
+	s.hub.change(a.id)
+}
+
+func (s *Supervisor) activeRun(id api.RunID) *active {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active[id]
+}
+
+// end tells whoever works on the run that it is to end. Why stands in the database.
+func (a *active) end() { a.stopOnce.Do(func() { close(a.stop) }) }
+
+func (a *active) ending() bool {
+	select {
+	case <-a.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilStop is a context that ends with ctx or with the run.
+func (a *active) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopWatch := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-a.stop:
+			cancel()
+		case <-stopWatch:
+		}
+	})
+	return ctx, func() {
+		close(stopWatch)
+		cancel()
+		watch.Wait()
+	}
+}
+
+// hear notes that the agent has spoken.
+func (a *active) hear() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = time.Now()
+}
+
+// expect says whether an agent is to speak for the run from now on.
+func (a *active) expect(agent bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.working, a.heard = agent, time.Now()
+}
+
+func newLease() string {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // crypto/rand never fails on the platforms we build for
+	}
+	return hex.EncodeToString(b[:])
+}

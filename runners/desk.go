@@ -1,0 +1,180 @@
+package runners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"potato/api"
+	"potato/store"
+)
+
+// desk is the server's side of agent.Desk.
+type desk struct{ s *Supervisor }
+
+// holder finds the run that the job is for, or says that the sender has nothing to do with it any more.
+func (d desk) holder(ctx context.Context, job api.Job) (*active, error) {
+	a := d.s.activeRun(job.RunID)
+	if a == nil {
+		r, err := d.s.db.RunByID(ctx, job.RunID)
+		switch {
+		case api.HasCode(err, "run_not_found") || err == nil && r.Status.Final():
+			return nil, api.Gonef("run_over", "run %s is over", job.RunID)
+		case err != nil:
+			return nil, err
+		}
+		return nil, api.Unavailablef("run_waiting", "run %s is not taken up yet", job.RunID).WithHint("try again")
+	}
+	if a.lease != job.Lease {
+		return nil, api.Conflictf("lease_moved", "another agent has run %s now", job.RunID)
+	}
+	a.hear()
+	return a, nil
+}
+
+// Bundle implements agent.Desk: on this machine the bundle needs no copying.
+func (d desk) Bundle(ctx context.Context, job api.Job, _ string) (string, error) {
+	if _, err := d.holder(ctx, job); err != nil {
+		return "", err
+	}
+	dir := d.s.folder(job.RunID).bundle()
+	if _, err := os.Stat(dir); err != nil {
+		return "", api.NotFoundf("bad_bundle", "the run's bundle is gone from the server").WithCause(err)
+	}
+	return dir, nil
+}
+
+// Progress implements agent.Desk.
+func (d desk) Progress(ctx context.Context, job api.Job, events []api.Event) (api.Answer, error) {
+	a, err := d.holder(ctx, job)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	changed := false
+	err = a.log.append(events, func(fresh []api.Event, got store.Received) error {
+		up := changes(fresh)
+		changed = up.Step != nil || up.Progress != nil || up.Result != nil
+		up.Received = &got
+		return d.s.db.UpdateRun(ctx, a.id, up)
+	})
+	if err != nil {
+		return api.Answer{}, fmt.Errorf("take events of run %s: %w", a.id, err)
+	}
+	if changed {
+		d.s.hub.change(a.id)
+	} else {
+		d.s.hub.wake(a.id)
+	}
+	return d.answer(a), nil
+}
+
+// changes is what events change in their run's row. A worker's status changes the step only; the state is ours (R1).
+func changes(events []api.Event) store.RunUpdate {
+	var up store.RunUpdate
+	for _, e := range events {
+		if e.Attempt > 0 {
+			up.Attempt = &e.Attempt
+		}
+		switch e.Event {
+		case api.EventStatus:
+			if step := e.StepText(); step != "" {
+				up.Step = &step
+			}
+		case api.EventProgress:
+			if e.Current != nil && e.Total != nil {
+				up.Progress = &api.Progress{Phase: e.Phase, Current: *e.Current, Total: *e.Total, ETA: e.ETA}
+			}
+		case api.EventLog:
+			if e.Level == "warning" && e.Source == "" {
+				up.Warn = append(up.Warn, e.Msg)
+			}
+		case api.EventResult:
+			result := e
+			up.Result, up.ModelVersion, up.Device = &result, &result.ModelVersion, &result.Device
+			up.Warn = append(up.Warn, e.Notes...)
+		}
+	}
+	up.Warn = limited(up.Warn)
+	return up
+}
+
+// maxWarnings bounds what one report adds to a run's warnings; the log has all of them.
+const maxWarnings = 20
+
+// Heartbeat implements agent.Desk. It waits a while for a cancel.
+func (d desk) Heartbeat(ctx context.Context, job api.Job) (api.Answer, error) {
+	a, err := d.holder(ctx, job)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	wait := min(d.s.o.HeartbeatWait, time.Duration(job.HeartbeatTimeoutS*float64(time.Second)/3))
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-a.stop:
+	case <-timer.C:
+	case <-ctx.Done():
+		return api.Answer{}, ctx.Err()
+	}
+	a.hear()
+	return d.answer(a), nil
+}
+
+func (d desk) answer(a *active) api.Answer {
+	return api.Answer{
+		Cancel: a.ending(), GraceSeconds: d.s.o.Config.ModelTraining.GraceSeconds, NextSeq: a.log.nextSeq(),
+	}
+}
+
+// Predictions implements agent.Desk: the file is on this machine.
+func (d desk) Predictions(ctx context.Context, job api.Job, path string) error {
+	a, err := d.holder(ctx, job)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return api.Invalidf("worker_failed", "the predictions file cannot be read: %v", errors.Unwrap(err)).WithCause(err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := d.s.withinLimit(st); err != nil {
+		return err
+	}
+	return d.s.storePredictions(ctx, a, f)
+}
+
+func (s *Supervisor) withinLimit(st fs.FileInfo) error {
+	limit := s.o.Config.ModelTraining.MaxPredictionsMB
+	if st.Size() <= limit<<20 {
+		return nil
+	}
+	return withHint(api.TooLargef("predictions_too_large", "The predictions have %d MB, more than max_predictions_mb allows (%d)",
+		(st.Size()+1<<20-1)>>20, limit))
+}
+
+// Finish implements agent.Desk.
+func (d desk) Finish(ctx context.Context, job api.Job, f api.Finish) error {
+	a, err := d.holder(ctx, job)
+	if err != nil {
+		return err
+	}
+	up := store.RunUpdate{Finish: &f, ArtifactURI: &f.ArtifactURI, Environment: f.Environment}
+	if f.Host != "" {
+		up.Host = &f.Host
+	}
+	if device := f.Environment["device"]; device != "" {
+		up.Device = &device
+	}
+	if err := d.s.update(context.WithoutCancel(ctx), a.id, up); err != nil {
+		return fmt.Errorf("take the end of run %s: %w", a.id, err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package runners
+
+import (
+	"os"
+	"path/filepath"
+
+	"potato/api"
+)
+
+// folder is a run's folder (R2). The server alone writes in it, but for job/ and artifacts/, which are a local agent's.
+type folder string
+
+func (s *Supervisor) folder(id api.RunID) folder {
+	return folder(filepath.Join(s.dir, "runs", string(id)))
+}
+
+func (f folder) bundle() string    { return filepath.Join(string(f), "bundle") }
+func (f folder) artifacts() string { return filepath.Join(string(f), "artifacts") }
+func (f folder) job() string       { return filepath.Join(string(f), "job") }
+func (f folder) spec() string      { return filepath.Join(string(f), "spec.json") }
+func (f folder) exitCode() string  { return filepath.Join(string(f), "exit_code") }
+
+// The files that events go to, by their key in store.Received.
+const (
+	eventsFile = "events.jsonl"
+	stdoutFile = "stdout.log"
+	stderrFile = "stderr.log"
+	agentFile  = "agent.log"
+)
+
+func (f folder) file(name string) string { return filepath.Join(string(f), name) }
+
+// make creates the folder with artifacts/ in it.
+func (f folder) make() error { return os.MkdirAll(f.artifacts(), 0o700) }
+
+// writeFile replaces a file by rename, so that a reader sees the old content or the new.
+func writeFile(path string, b []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	if _, err = tmp.Write(b); err == nil {
+		err = tmp.Sync()
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // the first failure is the one to tell
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package runners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"potato/agent"
+	"potato/api"
+	"potato/project"
+	"potato/trainers"
+)
+
+// Python is the interpreter of local runs (R7): model_training.python, or the environment that was made of it with
+// model_training.packages. It is safe for concurrent use.
+type Python struct {
+	config *project.Config
+	dir    string        // the training folder
+	base   string        // as configured: a path or a name on PATH
+	gate   chan struct{} // held while the interpreter is asked
+
+	said   api.Environment // of the last time it was asked
+	asked  time.Time
+	saidBy string
+}
+
+// saidFor is how long an answer of the interpreter is good: packages are installed meanwhile.
+const saidFor = 10 * time.Second
+
+// NewPython finds nothing out yet. A path with a slash is relative to the config's folder.
+func NewPython(c *project.Config) *Python {
+	base := c.ModelTraining.Python
+	if strings.ContainsRune(base, filepath.Separator) && !filepath.IsAbs(base) {
+		base = filepath.Join(c.Dir, base)
+	}
+	dir, err := filepath.Abs(c.TrainingPath())
+	if err != nil {
+		dir = c.TrainingPath() // the working directory is gone; whatever uses the path will say so
+	}
+	return &Python{config: c, dir: dir, base: base, gate: make(chan struct{}, 1)}
+}
+
+// Environment is what the interpreter says of itself and its trainers, not older than a few seconds. A failure has code
+// python_missing, python_too_old or start_failed.
+func (p *Python) Environment(ctx context.Context) (api.Environment, error) {
+	select {
+	case p.gate <- struct{}{}:
+		defer func() { <-p.gate }()
+	case <-ctx.Done():
+		return api.Environment{}, ctx.Err()
+	}
+	python := p.current()
+	if p.saidBy == python && time.Since(p.asked) < saidFor {
+		return p.said, nil
+	}
+	said, err := p.ask(ctx, python, "")
+	if err != nil {
+		return said, err
+	}
+	p.said, p.asked, p.saidBy = said, time.Now(), python
+	return said, nil
+}
+
+// WithDevice is Environment with the device that a run gets now. It may import torch, so it takes a while.
+func (p *Python) WithDevice(ctx context.Context) (api.Environment, error) {
+	return p.ask(ctx, p.current(), p.config.ModelTraining.Device)
+}
+
+func (p *Python) ask(ctx context.Context, python, device string) (api.Environment, error) {
+	if err := p.checkTrainersDir(); err != nil {
+		return api.Environment{}, err
+	}
+	timeout := time.Duration(0)
+	if device != "" {
+		timeout = time.Minute
+	}
+	said, err := trainers.Describe(ctx, trainers.DescribeOptions{
+		Python: python, Dir: p.code(), TrainersDir: p.config.TrainersPath(), Device: device, Env: p.env(), Timeout: timeout,
+	})
+	if err != nil {
+		return said, err
+	}
+	if venv := p.venv(); venv != nil && python == p.base {
+		willHave(said.Trainers, venv.packages)
+	}
+	return said, nil
+}
+
+// current is the interpreter that a run would get: the environment's, once it is made.
+func (p *Python) current() string {
+	if v := p.venv(); v != nil && v.ready() {
+		return v.python()
+	}
+	return p.base
+}
+
+func (p *Python) checkTrainersDir() error {
+	if dir := p.config.TrainersPath(); dir != "" {
+		return trainers.CheckDir(dir, p.config.OutputPath())
+	}
+	return nil
+}
+
+// prepare makes ready what a run needs: the worker's files and, when packages are listed, their environment.
+func (p *Python) prepare(ctx context.Context, say func(step string), line func(string)) (python, worker string, err error) {
+	if err := p.checkTrainersDir(); err != nil {
+		return "", "", err
+	}
+	worker, err = trainers.Materialise(p.code())
+	if err != nil {
+		return "", "", err
+	}
+	base, err := trainers.FindPython(p.base, p.env())
+	if err != nil {
+		return "", "", err
+	}
+	v := p.venv()
+	if v == nil {
+		return base, worker, nil
+	}
+	if err := v.make(ctx, base, p.env(), say, line); err != nil {
+		return "", "", err
+	}
+	return v.python(), worker, nil
+}
+
+// prepared is what prepare returned to whoever launched a worker, without making anything but the worker's files.
+func (p *Python) prepared(context.Context, func(string), func(string)) (python, worker string, err error) {
+	worker, err = trainers.Materialise(p.code())
+	if v := p.venv(); v != nil {
+		return v.python(), worker, err
+	}
+	return p.base, worker, err
+}
+
+// code is the folder of the worker's files.
+func (p *Python) code() string { return filepath.Join(p.dir, "code") }
+
+// env is the environment of workers, with the limit of threads that they get.
+func (p *Python) env() []string {
+	env := agent.WorkerEnv()
+	if n := p.config.ModelTraining.NumThreads; n > 0 {
+		v := strconv.Itoa(n)
+		env = agent.WorkerEnv("OMP_NUM_THREADS="+v, "MKL_NUM_THREADS="+v, "OPENBLAS_NUM_THREADS="+v)
+	}
+	return env
+}
+
+// willHave marks trainers as available whose missing packages the first run installs.
+func willHave(all []api.Trainer, packages []string) {
+	listed := map[string]bool{}
+	for _, p := range packages {
+		listed[packageName(p)] = true
+	}
+	for i := range all {
+		t := &all[i]
+		missing := slices.DeleteFunc(slices.Clone(t.MissingPackages), func(p string) bool { return listed[packageName(p)] })
+		if len(t.MissingPackages) > 0 && len(missing) == 0 {
+			t.MissingPackages, t.Available, t.UnavailableReason = []string{}, true, ""
+		}
+	}
+}
+
+// packageName is a requirement's name as package indexes compare it.
+func packageName(requirement string) string {
+	end := strings.IndexFunc(requirement, func(r rune) bool { return strings.ContainsRune("<>=!~;[ @", r) })
+	if end < 0 {
+		end = len(requirement)
+	}
+	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(strings.TrimSpace(requirement[:end])))
+}
+
+// checkParams refuses parameters that the trainer does not take.
+func checkParams(t api.Trainer, params map[string]any) error {
+	problems := trainers.ValidateParams(t.Params, params)
+	if len(problems) == 0 {
+		return nil
+	}
+	texts := []string{}
+	for i := range problems {
+		problems[i].Path = "body." + problems[i].Path
+		texts = append(texts, problems[i].Message)
+	}
+	return api.Invalidf("bad_params", "Trainer '%s' does not take these parameters: %s", t.Name, strings.Join(texts, "; ")).
+		WithHint("listTrainers has the parameters of each trainer").WithProblems(problems...)
+}
+
+// asText is the sentence of an error for a report.
+func asText(err error) (text, hint string) {
+	e := api.AsError(err)
+	if e.Kind == api.KindInternal && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("the check failed: %v", err), ""
+	}
+	return e.Message, e.Hint
+}

@@ -1,0 +1,139 @@
+package runners
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"potato/api"
+	"potato/store"
+)
+
+// carry brings a run from the state it is in to its end, in a goroutine of its own. When ctx ends it leaves the run where
+// it is, for the next server.
+func (s *Supervisor) carry(ctx context.Context, r store.Run, work *sync.WaitGroup) {
+	a, err := s.activate(ctx, r)
+	if err != nil {
+		s.log.Error("cannot take up the run", "run", r.RunID, "err", err)
+		work.Go(func() {
+			s.endError(ctx, r.RunID, r.Status, runError(err, "start_failed", "the run's folder cannot be used"))
+		})
+		return
+	}
+	work.Go(func() {
+		defer s.deactivate(a)
+		var limits sync.WaitGroup
+		watched, done := context.WithCancel(ctx)
+		limits.Go(func() { s.watchLimits(watched, a, r.Backend) })
+		defer limits.Wait()
+		defer done()
+		s.advance(ctx, a, r)
+	})
+}
+
+// advance goes through the states from the run's own on.
+func (s *Supervisor) advance(ctx context.Context, a *active, r store.Run) {
+	if r.Status == api.RunBuilding {
+		if err := s.build(ctx, a, r); err != nil {
+			s.endWork(ctx, a, api.RunBuilding, err)
+			return
+		}
+		r.Status = api.RunRunning
+	}
+	if r.Status == api.RunRunning {
+		if err := s.train(ctx, a, r); err != nil {
+			s.endWork(ctx, a, api.RunRunning, err)
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		s.evaluate(ctx, a)
+	}
+}
+
+// endWork ends a run whose work broke off with err: as cancelled when somebody asked for it, with the error that it was
+// condemned to when there is one, else with err. When ctx has ended it is we who leave, and the run stays as it is.
+func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	r, readErr := s.db.RunByID(ctx, a.id)
+	if readErr != nil {
+		s.log.Error("cannot read the run", "run", a.id, "err", readErr)
+		return
+	}
+	e := runError(err, "start_failed", "the run broke off by a fault of this server, whose log has the details")
+	if e.Unwrap() != nil {
+		s.log.Warn("run failed", "run", a.id, "err", err, "cause", e.Unwrap())
+	}
+	switch {
+	case r.CancelRequested:
+		s.note(ctx, a, "warning", "cancelled")
+		s.removeJob(a.id)
+		s.endCancelled(ctx, a.id, from)
+		return
+	case r.ErrorCode != "":
+		e = withHint(api.Unavailablef(r.ErrorCode, "%s", r.Error).WithHint("%s", r.Hint))
+	}
+	s.noteFailure(ctx, a, r, e)
+	s.removeJob(a.id)
+	s.endError(ctx, a.id, from, e)
+}
+
+// noteFailure writes the error and the worker's last words into the run's log, so that the log alone tells the story (T30).
+func (s *Supervisor) noteFailure(ctx context.Context, a *active, r store.Run, e *api.Error) {
+	if r.Finish != nil {
+		for _, line := range r.Finish.Stderr {
+			s.note(ctx, a, "error", "stderr: "+line)
+		}
+	}
+	s.note(ctx, a, "error", e.Message)
+}
+
+// note adds a line of the server's own to the run's log. A log that cannot be written is no reason to stop.
+func (s *Supervisor) note(ctx context.Context, a *active, level, msg string) {
+	e := api.Event{Event: api.EventLog, T: s.seconds(), Level: level, Msg: msg}
+	err := a.log.say(e, func(_ []api.Event, got store.Received) error {
+		return s.db.UpdateRun(context.WithoutCancel(ctx), a.id, store.RunUpdate{Received: &got})
+	})
+	if err != nil {
+		s.log.Warn("cannot write the run's log", "run", a.id, "err", err)
+	}
+	s.hub.wake(a.id)
+}
+
+func (s *Supervisor) endCancelled(ctx context.Context, id api.RunID, from api.RunStatus) {
+	code, text, message := "cancelled", "Cancelled by the admin", "Cancelled"
+	s.end(ctx, id, from, api.RunCancelled, store.RunUpdate{ErrorCode: &code, Error: &text, Message: &message})
+}
+
+func (s *Supervisor) endError(ctx context.Context, id api.RunID, from api.RunStatus, e *api.Error) {
+	s.end(ctx, id, from, api.RunError, store.RunUpdate{ErrorCode: &e.Code, Error: &e.Message, Hint: &e.Hint, Message: &e.Message})
+}
+
+// end moves a run to a final state. It tries until that is stored, or until we leave and the next server finds the run as
+// it was: a disk may be full for a while.
+func (s *Supervisor) end(ctx context.Context, id api.RunID, from, to api.RunStatus, up store.RunUpdate) {
+	at, none, no := s.seconds(), "", false
+	up.FinishedAt, up.Step, up.NoProgress, up.CancelRequested = &at, &none, true, &no
+	for {
+		err := s.move(context.WithoutCancel(ctx), id, from, to, up)
+		if err == nil || api.HasCode(err, "run_moved") {
+			return
+		}
+		s.log.Error("cannot end the run; trying again", "run", id, "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * s.o.LimitEvery):
+		}
+	}
+}
+
+// removeJob removes a local agent's folder: after the end of a run it is no longer needed.
+func (s *Supervisor) removeJob(id api.RunID) {
+	if err := os.RemoveAll(s.folder(id).job()); err != nil {
+		s.log.Warn("cannot remove the job's folder", "run", id, "err", err)
+	}
+}

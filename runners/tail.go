@@ -1,0 +1,106 @@
+package runners
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"potato/api"
+	"potato/project"
+	"potato/store"
+)
+
+// evaluate is the tail of a run whose predictions are stored: scores, write-back, retention, and only then success (P6).
+// Every step works from what is stored and may be done again, and is, after a restart. A step that fails leaves a warning:
+// the model and its predictions are there all the same.
+func (s *Supervisor) evaluate(ctx context.Context, a *active) {
+	warn := func(what string, err error) {
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		e := runError(err, "internal", what+" failed by a fault of this server, whose log has the details")
+		s.log.Error(what+" failed", "run", a.id, "err", err)
+		s.note(ctx, a, "warning", e.Message)
+		if err := s.update(context.WithoutCancel(ctx), a.id, store.RunUpdate{Warn: []string{e.Message}}); err != nil {
+			s.log.Error("cannot store a warning", "run", a.id, "err", err)
+		}
+	}
+	warn("computing the scores", s.score(ctx, a))
+	s.step(ctx, a, "publishing predictions")
+	_, err := s.writeback(ctx, a.id, false)
+	warn("publishing the predictions", err)
+	warn("removing the files of older runs", s.prune(ctx))
+	if ctx.Err() != nil {
+		return
+	}
+	r, err := s.db.RunByID(ctx, a.id)
+	if err != nil {
+		s.log.Error("cannot read the run", "run", a.id, "err", err)
+		return
+	}
+	message := summary(r)
+	s.note(ctx, a, "info", message)
+	s.removeJob(a.id)
+	s.end(ctx, a.id, api.RunEvaluating, api.RunSuccess, store.RunUpdate{Message: &message})
+}
+
+func (s *Supervisor) step(ctx context.Context, a *active, step string) {
+	if err := s.update(ctx, a.id, store.RunUpdate{Step: &step}); err != nil && ctx.Err() == nil {
+		s.log.Warn("cannot store the step", "run", a.id, "err", err)
+	}
+}
+
+// summary is a successful run in one sentence.
+func summary(r store.Run) string {
+	text := fmt.Sprintf("Trained on %d items", r.NTrain)
+	for _, split := range []struct {
+		name string
+		n    int
+	}{{"test", r.NTest}, {"val", r.NVal}} {
+		if acc := r.Metrics[split.name+"_accuracy"]; acc != nil {
+			return fmt.Sprintf("%s; accuracy %.3f on the %d items of the %s split", text, *acc, split.n, split.name)
+		}
+	}
+	return text
+}
+
+// storePredictions takes a run's predictions in: read, judged and stored row by row, all of them or none.
+func (s *Supervisor) storePredictions(ctx context.Context, a *active, from io.Reader) error {
+	bundle, err := project.OpenBundle(s.folder(a.id).bundle())
+	if err != nil {
+		return err
+	}
+	n, err := s.db.StorePredictions(ctx, a.id, api.ReadPredictions(from), api.NewPredictionRules(bundle.Manifest).Check)
+	if err != nil {
+		return fmt.Errorf("store the predictions of run %s: %w", a.id, err)
+	}
+	s.log.Info("predictions are stored", "run", a.id, "n", n)
+	s.hub.change(a.id)
+	return nil
+}
+
+// prune removes the files and predictions of runs outside the newest retain_runs (R11). The folder goes first: after a
+// crash in between the run is found again.
+func (s *Supervisor) prune(ctx context.Context) error {
+	s.settle.Lock()
+	defer s.settle.Unlock()
+	ids, err := s.db.PrunableRuns(ctx, s.o.Config.ModelTraining.RetainRuns)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if s.activeRun(id) != nil {
+			continue // just ending
+		}
+		if err := os.RemoveAll(string(s.folder(id))); err != nil {
+			return fmt.Errorf("remove the files of run %s: %w", id, err)
+		}
+		if err := s.db.PruneRun(ctx, id); err != nil {
+			return err
+		}
+		s.log.Info("run is pruned", "run", id)
+		s.hub.change(id)
+	}
+	return nil
+}
