@@ -15,6 +15,9 @@ import (
 
 func TestMain(m *testing.M) {
 	agenttest.Main(func() int {
+		if len(os.Args) == 2 && os.Args[1] == agentArg {
+			return agentMain()
+		}
 		code := m.Run()
 		if err := goleak.Find(); err != nil && code == 0 {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")

@@ -73,10 +73,14 @@ func escapeLen(b []byte) int {
 		}
 		return len(b)
 	}
-	if b[1] >= 0x20 && b[1] < 0x7f {
-		return 2
+	n := 1
+	for n < len(b) && b[n] >= 0x20 && b[n] <= 0x2f { // such as the ( of ESC ( B
+		n++
 	}
-	return 1
+	if n < len(b) && b[n] >= 0x20 && b[n] < 0x7f {
+		n++
+	}
+	return n
 }
 
 // cut shortens a text to at most n bytes, at the border of a character, and says so.
