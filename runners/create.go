@@ -96,7 +96,7 @@ func (s *Supervisor) schemes(names []string) ([]api.Scheme, error) {
 // checkTrainer refuses a trainer that is not there, that does not take the schemes or the parameters, or that cannot go to
 // the backend. When the local interpreter cannot be asked, the run itself will say so, with a row and a log (T56).
 func (s *Supervisor) checkTrainer(ctx context.Context, run api.Run, schemes []api.Scheme) error {
-	env, err := s.o.Python.Environment(ctx)
+	trainers, err := s.o.Python.Trainers(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -104,11 +104,11 @@ func (s *Supervisor) checkTrainer(ctx context.Context, run api.Run, schemes []ap
 		s.log.Warn("cannot ask the local interpreter for its trainers", "err", err)
 		return nil
 	}
-	i := slices.IndexFunc(env.Trainers, func(t api.Trainer) bool { return t.Name == run.Trainer })
+	i := slices.IndexFunc(trainers, func(t api.Trainer) bool { return t.Name == run.Trainer })
 	if i < 0 {
-		return unknownTrainer(run.Trainer, env.Trainers)
+		return unknownTrainer(run.Trainer, trainers)
 	}
-	t := env.Trainers[i]
+	t := trainers[i]
 	if t.LocalOnly && run.Backend != "local" {
 		return api.Conflictf("local_only", "Trainer '%s' runs on the server's own machine only, not on %s", t.Name, run.Backend).
 			WithHint("start the run on local").WithProblems(api.Problem{Path: "body.backend", Message: "this trainer is local only"})
@@ -150,14 +150,14 @@ func (s *Supervisor) Schemes(ctx context.Context) (api.SchemeList, error) {
 	if err != nil {
 		return list, err
 	}
-	env, err := s.o.Python.Environment(ctx)
+	trainers, err := s.o.Python.Trainers(ctx) // without an interpreter the schemes are there all the same
 	if err != nil && ctx.Err() != nil {
 		return list, errors.Join(err, ctx.Err())
 	}
 	for _, r := range ready {
 		scheme := r.SchemeSummary
 		scheme.Trainers = []string{}
-		for _, t := range env.Trainers {
+		for _, t := range trainers {
 			if slices.Contains(t.Kinds, scheme.Kind) {
 				scheme.Trainers = append(scheme.Trainers, t.Name)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ type Python struct {
 
 	said   api.Environment // of the last time it was asked
 	asked  time.Time
-	saidBy string
+	saidOf string // the interpreter and the trainers' files then
 }
 
 // saidFor is how long an answer of the interpreter is good: packages are installed meanwhile.
@@ -48,6 +49,16 @@ func NewPython(c *project.Config) *Python {
 // Environment is what the interpreter says of itself and its trainers, not older than a few seconds. A failure has code
 // python_missing, python_too_old or start_failed.
 func (p *Python) Environment(ctx context.Context) (api.Environment, error) {
+	return p.environment(ctx, saidFor)
+}
+
+// Trainers are the trainers as their files are now. Whether their packages are there may be long out of date.
+func (p *Python) Trainers(ctx context.Context) ([]api.Trainer, error) {
+	env, err := p.environment(ctx, 24*time.Hour)
+	return env.Trainers, err
+}
+
+func (p *Python) environment(ctx context.Context, notOlder time.Duration) (api.Environment, error) {
 	select {
 	case p.gate <- struct{}{}:
 		defer func() { <-p.gate }()
@@ -55,15 +66,28 @@ func (p *Python) Environment(ctx context.Context) (api.Environment, error) {
 		return api.Environment{}, ctx.Err()
 	}
 	python := p.current()
-	if p.saidBy == python && time.Since(p.asked) < saidFor {
+	of := python + p.trainerFiles()
+	if p.saidOf == of && time.Since(p.asked) < notOlder {
 		return p.said, nil
 	}
 	said, err := p.ask(ctx, python, "")
 	if err != nil {
 		return said, err
 	}
-	p.said, p.asked, p.saidBy = said, time.Now(), python
+	p.said, p.asked, p.saidOf = said, time.Now(), of
 	return said, nil
+}
+
+// trainerFiles changes with every file of the study's own trainers.
+func (p *Python) trainerFiles() string {
+	text := ""
+	entries, _ := os.ReadDir(p.config.TrainersPath()) // of a folder that cannot be read asking will tell
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil {
+			text += fmt.Sprintf("\x00%s %d %d", e.Name(), st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return text
 }
 
 // WithDevice is Environment with the device that a run gets now. It may import torch, so it takes a while.

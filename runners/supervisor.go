@@ -93,6 +93,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 	work.Go(func() { s.retrainLoop(ctx) })
 	work.Go(func() { s.warmLoop(ctx) })
+	work.Go(func() { _, _ = s.o.Python.Trainers(ctx) }) // asked before the first run, which waits for the answer
 	close(s.begun)
 	tick := time.NewTicker(s.o.LimitEvery)
 	defer tick.Stop()
