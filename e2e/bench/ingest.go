@@ -86,7 +86,7 @@ func storePredictions(ctx context.Context, dir, file string) (_ time.Duration, e
 		db.CreateRun(ctx, api.Run{
 			RunID: ingestRun, Trainer: "sklearn-text", SchemaNames: []string{"sentiment"}, Kinds: []api.SchemeKind{api.KindNominal},
 			Backend: "local", Trigger: api.TriggerAPI, CreatedAt: float64(time.Now().Unix()),
-		}),
+		}, nil),
 		db.MoveRun(ctx, ingestRun, api.RunQueued, api.RunBuilding, store.RunUpdate{}),
 		db.StoreRunItems(ctx, ingestRun, ingestItems),
 		db.MoveRun(ctx, ingestRun, api.RunBuilding, api.RunRunning, store.RunUpdate{}),
