@@ -299,7 +299,7 @@ def test_sgd_goes_on_from_its_checkpoint(run):
     going_on = [e["msg"] for e in out.of("log") if "checkpoint" in e["msg"]]
     assert len(going_on) == 1 and going_on[0].startswith("Going on mood from the checkpoint after epoch ")
     first = next(e for e in out.of("metric") if e["name"] == "loss")
-    assert first["step"] >= 6
+    assert first["step"] >= 5  # the cancel may come between an epoch's figures and its checkpoint
     assert out.predictions == expected
 
 
