@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"potato/api"
 )
 
 // measures are the figures at /metrics. Their labels are names of operations and states, of which there are few.
@@ -40,5 +43,34 @@ func (m *measures) count(req *request, status int, took time.Duration) {
 
 // exposition serves the figures in Prometheus' text form.
 func (h *Handlers) exposition() http.Handler {
+	h.registry.MustRegister(runsCollector{h})
 	return promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+}
+
+// runsCollector counts runs when somebody asks.
+type runsCollector struct{ h *Handlers }
+
+var (
+	runsMetric  = prometheus.NewDesc("potato_runs", "Runs by state.", []string{"status"}, nil)
+	queueMetric = prometheus.NewDesc("potato_queue_length", "Runs that wait.", nil, nil)
+)
+
+// Describe names the figures.
+func (c runsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- runsMetric; ch <- queueMetric }
+
+// Collect sends them.
+func (c runsCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	counts, err := c.h.Supervisor.CountRuns(ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(runsMetric, err)
+		return
+	}
+	for _, status := range []api.RunStatus{
+		api.RunQueued, api.RunBuilding, api.RunRunning, api.RunEvaluating, api.RunSuccess, api.RunError, api.RunCancelled,
+	} {
+		ch <- prometheus.MustNewConstMetric(runsMetric, prometheus.GaugeValue, float64(counts[status]), string(status))
+	}
+	ch <- prometheus.MustNewConstMetric(queueMetric, prometheus.GaugeValue, float64(counts[api.RunQueued]))
 }

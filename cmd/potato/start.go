@@ -13,6 +13,8 @@ type startCommand struct {
 	Debug   bool   `help:"Give requests from this machine admin access."`
 	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Certificate to serve https with."`
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"Key of the certificate."`
+
+	TrustedProxy []string `placeholder:"NETWORK" help:"Proxy whose X-Forwarded-For tells who signs in; an address or a network such as 10.0.0.0/8."`
 }
 
 // Help is the longer text of --help.

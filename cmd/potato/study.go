@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"potato/agent"
+	"potato/api"
+	"potato/project"
+	"potato/runners"
+	"potato/store"
+)
+
+// openedStudy is what a server works on.
+type openedStudy struct {
+	supervisor *runners.Supervisor
+	db         *store.DB
+	data       *project.Study
+	warm       *agent.WarmPool
+}
+
+// openStudy puts the parts together. None of them does anything yet.
+func openStudy(ctx context.Context, config *project.Config, log *slog.Logger) (*openedStudy, error) {
+	db, err := store.Open(ctx, config.TrainingPath(), time.Now)
+	if err != nil {
+		return nil, err
+	}
+	s := &openedStudy{db: db, data: project.OpenStudy(config), warm: &agent.WarmPool{}}
+	python := runners.NewPython(config)
+	local, err := localRunner(config, python, s.warm, log)
+	if err == nil {
+		s.supervisor, err = runners.New(runners.Options{
+			Config: config, Study: s.data, DB: db, Python: python, Log: log, Version: version,
+			Runners: map[api.BackendType]runners.Runner{api.BackendLocal: local},
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *openedStudy) close() error {
+	return errors.Join(s.warm.Close(), s.data.Close(), s.db.Close())
+}
+
+func localRunner(config *project.Config, python *runners.Python, warm *agent.WarmPool, log *slog.Logger) (*runners.Local, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return runners.NewLocal(runners.LocalOptions{Config: config, Python: python, Shim: []string{self, "exec"}, Warm: warm, Log: log}), nil
+}
+
+// check asks the backend's runner, whether or not a server runs on the study.
+func (c *checkCommand) check(ctx context.Context, config *project.Config) (api.CheckReport, error) {
+	python := runners.NewPython(config)
+	local, err := localRunner(config, python, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return api.CheckReport{}, err
+	}
+	o := runners.Options{Config: config, Runners: map[api.BackendType]runners.Runner{api.BackendLocal: local}}
+	return runners.CheckBackend(ctx, o, c.Name, api.CheckRequest{Trainer: c.Trainer})
+}
