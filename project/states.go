@@ -20,6 +20,8 @@ const stateFileName = "user_state.json"
 const (
 	stateRetries   = 4
 	stateRetryWait = 50 * time.Millisecond
+	// stateFresh is how long after a file's last change somebody may still be writing it.
+	stateFresh = 10 * time.Second
 )
 
 var errStateChanged = errors.New("the file changed while it was read")
@@ -77,7 +79,7 @@ func (s *stateRead) read(ctx context.Context, path, dir string, items *itemIndex
 	wait := stateRetryWait
 	for try := 0; ; try++ {
 		s.once(path, dir, items, questions)
-		if s.err == nil || !halfWritten(s.err) || try == stateRetries {
+		if s.err == nil || !mayPass(s.err, s.stamp) || try == stateRetries {
 			return
 		}
 		select {
@@ -88,6 +90,14 @@ func (s *stateRead) read(ctx context.Context, path, dir string, items *itemIndex
 			wait *= 2
 		}
 	}
+}
+
+// mayPass reports whether reading the file again may go better: it is half written, and not since long ago.
+func mayPass(err error, stamp os.FileInfo) bool {
+	if errors.Is(err, errStateChanged) {
+		return true
+	}
+	return halfWritten(err) && stamp != nil && time.Since(stamp.ModTime()).Abs() < stateFresh
 }
 
 func (s *stateRead) once(path, dir string, items *itemIndex, questions []*question) {

@@ -43,7 +43,7 @@ func (d decisionsRead) refresh(ctx context.Context, cfg *Config, items *itemInde
 	wait := stateRetryWait
 	for try := 0; ; try++ {
 		now.by, now.err = readDecisions(path, items, questions)
-		if now.err == nil || !halfWritten(now.err) || try == stateRetries {
+		if now.err == nil || !mayPass(now.err, info) || try == stateRetries {
 			break
 		}
 		select {
