@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -50,6 +51,9 @@ func (n *node) get(key string) *node {
 	}
 	return nil
 }
+
+// id tells keys apart: 1 and "1" are two.
+func (n *node) id() string { return strconv.FormatBool(n.kind == kindText) + n.text }
 
 // reader turns a parsed document into nodes and notes what it finds on the way.
 type reader struct {

@@ -52,22 +52,23 @@ func (r *reader) readScalar(n *node, y *yaml.Node) {
 func (r *reader) readMap(n *node, y *yaml.Node) {
 	at := map[string]int{} // index of each key in n.entries
 	put := func(e entry) {
-		id := fmt.Sprint(e.key.kind == kindText, e.key.text)
-		if i, ok := at[id]; ok {
+		if i, ok := at[e.key.id()]; ok {
 			n.entries[i] = e
 			return
 		}
-		at[id] = len(n.entries)
+		at[e.key.id()] = len(n.entries)
 		n.entries = append(n.entries, e)
 	}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		if isMerge(y.Content[i]) {
 			for _, e := range r.merged(y.Content[i], y.Content[i+1]) {
-				put(e)
+				if _, earlier := at[e.key.id()]; !earlier {
+					put(e)
+				}
 			}
 		}
 	}
-	own := map[string]int{}
+	own := map[string]int{} // line of each key that is not merged in
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		k := y.Content[i]
 		if isMerge(k) {
@@ -78,11 +79,11 @@ func (r *reader) readMap(n *node, y *yaml.Node) {
 			r.fail(k, "A key is "+key.kind.noun()+"; it must be text")
 			continue
 		}
-		if line, twice := own[key.text]; twice {
+		if line, twice := own[key.id()]; twice {
 			r.warns = append(r.warns, api.Problem{Path: shown(key.text), Line: key.line, Column: key.column,
 				Message: fmt.Sprintf("%s is given twice, in line %d and in line %d; the last one counts", shown(key.text), line, key.line)})
 		}
-		own[key.text] = key.line
+		own[key.id()] = key.line
 		put(entry{key, value})
 	}
 }
@@ -92,13 +93,12 @@ func isMerge(k *yaml.Node) bool {
 		k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 }
 
-// merged lists the entries that a merge key brings in. In a list of maps the first wins.
+// merged lists the entries that a merge key brings in. Of maps that have the same key the first wins.
 func (r *reader) merged(key, value *yaml.Node) []entry {
 	n := r.read(value)
 	maps := []*node{n}
 	if n.kind == kindList {
-		maps = slices.Clone(n.list)
-		slices.Reverse(maps)
+		maps = n.list
 	}
 	var entries []entry
 	for _, m := range maps {

@@ -82,12 +82,16 @@ func TestAnchorsAndMergeKeys(t *testing.T) {
 	}
 }
 
-// The order of splits decides where items fall (PEER's split rule), so it is the file's.
+// The order of splits decides where items fall (the published tool's split rule), so it is the file's; merged ones come
+// first, in theirs.
 func TestSplitsKeepTheirOrder(t *testing.T) {
-	c := mustLoad(t, study+"model_training: {splits: {test: 1, train: 8, dev: 0.5}}\n")
-	want := project.Splits{{Name: "test", Fraction: 1}, {Name: "train", Fraction: 8}, {Name: "dev", Fraction: 0.5}}
-	if !reflect.DeepEqual(c.ModelTraining.Splits, want) {
-		t.Errorf("got %v, want %v", c.ModelTraining.Splits, want)
+	for config, want := range map[string]string{
+		"{test: 1, train: 8, dev: 0.5}":                                    "[{test 1} {train 8} {dev 0.5}]",
+		"{dev: 1, train: 2, <<: [{test: 3, train: 4}, {val: 5, test: 6}]}": "[{test 3} {train 2} {val 5} {dev 1}]",
+	} {
+		if got := fmt.Sprint(mustLoad(t, study+"model_training: {splits: "+config+"}\n").ModelTraining.Splits); got != want {
+			t.Errorf("%s: got %s, want %s", config, got, want)
+		}
 	}
 }
 
