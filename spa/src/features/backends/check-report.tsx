@@ -3,6 +3,7 @@ import { wordsOf } from "@/client/problem";
 import type { CheckItem, CheckReport, Gpu } from "@/client/schema";
 import { count } from "@/ui/format";
 import { Icon, type IconName } from "@/ui/icons";
+import { ScrollBox } from "@/ui/scroll-box";
 import classes from "./check-report.module.css";
 
 interface CheckReportViewProps {
@@ -60,7 +61,7 @@ function Mark({ level }: { level: CheckItem["level"] }) {
 
 function Gpus({ gpus }: { gpus: readonly Gpu[] }) {
   return (
-    <div className={classes.scroll}>
+    <ScrollBox className={classes.scroll} label="GPUs">
       <table className={classes.gpus}>
         <caption className="visually-hidden">GPUs</caption>
         <thead>
@@ -88,7 +89,7 @@ function Gpus({ gpus }: { gpus: readonly Gpu[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 

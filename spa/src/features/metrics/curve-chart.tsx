@@ -89,7 +89,7 @@ function options(chart: ChartData, width: number, c: Colours): uPlot.Options {
     legend: { live: true },
     cursor: { points: { size: 7 } },
     series: [
-      { label: "step" },
+      { label: "step", value: (_: uPlot, v: number | null) => (v == null ? "–" : String(v)) },
       ...chart.series.map((s, i) => ({
         label: s.label,
         stroke: s.split === "train" ? c.quiet : c.accent,

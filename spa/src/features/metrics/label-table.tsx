@@ -1,11 +1,12 @@
 import type { LabelScore } from "@/client/schema";
 import { count, score } from "@/ui/format";
+import { ScrollBox } from "@/ui/scroll-box";
 import classes from "./label-table.module.css";
 
 /** Precision, recall and F1 of each label. */
 export function LabelTable({ labels }: { labels: readonly LabelScore[] }) {
   return (
-    <div className={classes.scroll}>
+    <ScrollBox className={classes.scroll} label="Scores by label">
       <table className={classes.table}>
         <thead>
           <tr>
@@ -20,7 +21,9 @@ export function LabelTable({ labels }: { labels: readonly LabelScore[] }) {
         <tbody>
           {labels.map((l) => (
             <tr key={l.label}>
-              <th scope="row">{l.label}</th>
+              <th scope="row" title={l.label}>
+                {l.label}
+              </th>
               <Figure value={l.precision} />
               <Figure value={l.recall} />
               <Figure value={l.f1} />
@@ -30,7 +33,7 @@ export function LabelTable({ labels }: { labels: readonly LabelScore[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   );
 }
 

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
 import { counted } from "@/ui/format";
-import { RunStatusMark } from "@/ui/run-status";
+import { isFinal, RunStatusMark } from "@/ui/run-status";
 import { TimeAgo } from "@/ui/time-ago";
 import classes from "./run-cards.module.css";
 import { Outcome, Shown } from "./run-table";
@@ -35,7 +35,7 @@ export function RunCards({ runs, best }: RunCardsProps) {
             <TimeAgo at={run.created_at} />
             {run.duration !== null && (
               <>
-                {" · took "}
+                {isFinal(run.status) ? " · took " : " · for "}
                 <Took run={run} />
               </>
             )}

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
 import { CopyButton } from "@/ui/copy";
@@ -28,35 +29,12 @@ export function RunHeader({ run }: { run: Run }) {
         <CancelRun run={run} />
       </div>
       <div className={classes.facts}>
-        <RunStatusMark status={run.status} cancelling={run.cancel_requested && !isFinal(run.status)} />
-        <Dot />
-        <span>
-          on {run.backend}
-          {run.host && run.host !== run.backend && ` (${run.host})`}
-        </span>
-        <Dot />
-        <span>{run.trainer}</span>
-        <Dot />
-        <span>{run.schema_names.join(", ")}</span>
-        <Dot />
-        <span>{triggerWords(run.trigger)}</span>
-        <Dot />
-        <TimeAgo at={run.created_at} />
-        {run.duration !== null && (
-          <>
-            <Dot />
-            <span>
-              {going ? "running for " : "took "}
-              <Took run={run} />
-            </span>
-          </>
-        )}
-        {run.attempt > 1 && (
-          <>
-            <Dot />
-            <span>attempt {run.attempt}</span>
-          </>
-        )}
+        {facts(run).map(([name, fact], i, all) => (
+          <span key={name}>
+            {fact}
+            {i < all.length - 1 && <span aria-hidden="true"> ·</span>}
+          </span>
+        ))}
       </div>
       {held && run.status === "success" && (
         <p className={classes.sentence}>
@@ -69,21 +47,46 @@ export function RunHeader({ run }: { run: Run }) {
   );
 }
 
-/** The sentence with its first number, the held-out score, standing out. */
-function ScoreWords({ sentence }: { sentence: string }) {
-  const space = sentence.indexOf(" ");
-  return (
-    <>
-      <strong className={classes.score}>{sentence.slice(0, space)}</strong>
-      {sentence.slice(space)}
-    </>
-  );
+/** What there is to say of any run, each with a name for React. */
+function facts(run: Run): [name: string, fact: ReactNode][] {
+  const ended = isFinal(run.status);
+  const all: [string, ReactNode][] = [
+    ["status", <RunStatusMark key="status" status={run.status} cancelling={run.cancel_requested && !ended} />],
+    ["place", `on ${run.backend}${run.host && run.host !== run.backend ? ` (${run.host})` : ""}`],
+    ["trainer", run.trainer],
+    ["schemes", run.schema_names.join(", ")],
+    ["trigger", triggerWords(run.trigger)],
+    ["when", <TimeAgo key="when" at={run.created_at} />],
+  ];
+  if (run.duration !== null) {
+    all.push([
+      "took",
+      <span key="took">
+        {ended ? "took " : "for "}
+        <Took run={run} />
+      </span>,
+    ]);
+  }
+  if (run.attempt > 1) {
+    all.push(["attempt", `attempt ${run.attempt}`]);
+  }
+  return all;
 }
 
-function Dot() {
+/** The sentence with its first number, the held-out score, standing out; what follows a dot does not break. */
+function ScoreWords({ sentence }: { sentence: string }) {
+  const [first = "", ...rest] = sentence.split(" · ");
+  const space = first.indexOf(" ");
   return (
-    <span aria-hidden="true" className={classes.dot}>
-      ·
-    </span>
+    <>
+      <strong className={classes.score}>{first.slice(0, space)}</strong>
+      {first.slice(space)}
+      {rest.map((part) => (
+        <span key={part}>
+          {" · "}
+          <span className={classes.whole}>{part}</span>
+        </span>
+      ))}
+    </>
   );
 }

@@ -1,12 +1,12 @@
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
-import { count, counted, score } from "@/ui/format";
+import { count, counted } from "@/ui/format";
 import { Notice } from "@/ui/notice";
 import { Panel } from "@/ui/panel";
 import { runLink } from "@/ui/run-link";
 import { isFinal } from "@/ui/run-status";
 import { Facts } from "./facts";
-import { heldOutOf, scoreSentence } from "./held-out";
+import { ResultTable } from "./result-table";
 import classes from "./run-overview.module.css";
 import { labelsOf, skippedReasons, writebackSentence } from "./words";
 
@@ -49,25 +49,12 @@ function Result({ run }: { run: Run }) {
     return <p className={classes.none}>{noResult(run)}</p>;
   }
   return (
-    <ul className={classes.results}>
-      {run.schema_names.map((schema, i) => {
-        const held = heldOutOf(run, schema);
-        const metrics = run.metrics_by_schema[schema] ?? (i === 0 ? run.metrics : {});
-        const ece = held && metrics[`${held.split}_ece`];
-        return (
-          <li key={schema}>
-            <div className={classes.scheme}>{schema}</div>
-            {held ? scoreSentence(held, metrics.train_accuracy) : "No held-out score: there were no held-out items."}
-            {ece != null && <div className={classes.small}>calibration error {score(ece)}</div>}
-          </li>
-        );
-      })}
-      <li>
-        <Link href={runLink(run.run_id, { tab: "scores" })} className={classes.next}>
-          See which labels are confused
-        </Link>
-      </li>
-    </ul>
+    <>
+      <ResultTable run={run} />
+      <Link href={runLink(run.run_id, { tab: "scores" })} className={classes.next}>
+        See which labels are confused
+      </Link>
+    </>
   );
 }
 
@@ -81,11 +68,18 @@ function noResult(run: Run): string {
   return isFinal(run.status) ? "" : "Scores appear here when the run has ended.";
 }
 
+function noPredictions(run: Run): string {
+  if (run.status === "success") {
+    return "Annotators see none of this run's predictions.";
+  }
+  return isFinal(run.status) ? "The run left none." : "They appear here when the run has ended.";
+}
+
 function Predictions({ run }: { run: Run }) {
   if (run.writeback === null) {
     return (
       <p className={classes.none}>
-        {run.status === "success" ? "Annotators see none of this run's predictions." : "There are no predictions yet."}
+        {noPredictions(run)}
         {run.status === "success" && (
           <>
             {" "}

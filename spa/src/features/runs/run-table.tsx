@@ -10,7 +10,7 @@ import type { RunSort } from "./queries";
 import classes from "./run-table.module.css";
 import { ScoreBar } from "./score-bar";
 import { Took } from "./took";
-import { labelsOf, shortId, shownCount } from "./words";
+import { labelsOf, placeWords, shortId, shownCount } from "./words";
 
 interface RunTableProps {
   runs: readonly Run[];
@@ -96,7 +96,14 @@ export function Outcome({ run, best }: { run: Run; best: boolean }) {
   if (held) {
     return <ScoreBar held={held} best={best} />;
   }
-  return <span className={classes.quiet}>{run.status === "success" ? "no held-out items" : run.step || "–"}</span>;
+  return <span className={classes.quiet}>{quietWords(run)}</span>;
+}
+
+function quietWords(run: Run): string {
+  if (run.status === "queued") {
+    return placeWords(run);
+  }
+  return run.status === "success" ? "no held-out items" : run.step || "–";
 }
 
 /** Whether annotators see the run's predictions, and how many. */

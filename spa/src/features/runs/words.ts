@@ -19,11 +19,15 @@ export function shortId(id: string): string {
 
 /** What a waiting run waits for. */
 export function queueWords(run: Run): string {
+  return run.queue?.waiting_for ? `${placeWords(run)} · waits for ${run.queue.waiting_for}` : placeWords(run);
+}
+
+/** A waiting run's place. */
+export function placeWords(run: Run): string {
   if (!run.queue) {
-    return "waits in the queue";
+    return "in the queue";
   }
-  const place = run.queue.position > 1 ? `number ${run.queue.position} in the queue` : "next in the queue";
-  return run.queue.waiting_for ? `${place} · waits for ${run.queue.waiting_for}` : place;
+  return run.queue.position > 1 ? `number ${run.queue.position} in the queue` : "next in the queue";
 }
 
 /** How many items the run had labels for. */

@@ -158,22 +158,20 @@ function Form({ trainers, schemes, place, runsOn, onTrain }: FormProps) {
           </Button>
         )}
       </div>
-      <div id="train-params">
-        <Collapse expanded={open}>
-          <div className={classes.params}>
-            <ParamsForm
-              key={trainerName}
-              fields={fields}
-              values={params}
-              problems={problems}
-              onChange={(values) => {
-                setParams(values);
-                setRefused(null);
-              }}
-            />
-          </div>
-        </Collapse>
-      </div>
+      <Collapse expanded={open} id="train-params" className={open ? undefined : classes.folded}>
+        <div className={classes.params}>
+          <ParamsForm
+            key={trainerName}
+            fields={fields}
+            values={params}
+            problems={problems}
+            onChange={(values) => {
+              setParams(values);
+              setRefused(null);
+            }}
+          />
+        </div>
+      </Collapse>
       {reason !== "" && <Notice tone="warn" title={reason} />}
       <Outcome started={started} refused={refused} />
     </form>
