@@ -112,6 +112,13 @@ func (q *question) compare(a, b string) int {
 	if !known {
 		j = len(q.Labels)
 	}
+	if i == j && q.Kind == api.KindOrdinal { // points beyond the scale
+		x, errX := strconv.ParseFloat(a, 64)
+		y, errY := strconv.ParseFloat(b, 64)
+		if errX == nil && errY == nil {
+			return cmp.Compare(x, y)
+		}
+	}
 	return cmp.Or(cmp.Compare(i, j), strings.Compare(a, b))
 }
 
