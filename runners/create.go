@@ -81,7 +81,7 @@ func (s *Supervisor) checked(ctx context.Context, req api.RunRequest) (api.Run, 
 // schemes finds the schemes of a run in the config.
 func (s *Supervisor) schemes(names []string) ([]api.Scheme, error) {
 	if len(names) == 0 {
-		return nil, api.Invalidf("bad_schemas", "No schema is named").
+		return nil, api.Invalidf("bad_schemas", "No schema is named").WithHint("listSchemas names those that can be trained").
 			WithProblems(api.Problem{Path: "body.schemas", Message: "name at least one scheme"})
 	}
 	schemes := []api.Scheme{}

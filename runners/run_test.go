@@ -1,16 +1,316 @@
 package runners_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"potato/agent/agenttest"
 	"potato/api"
+	"potato/runners"
 	"potato/runners/runnertest"
+	"potato/store"
 )
+
+// gone fails when processes of the run are left.
+func (s *server) gone(marker string) {
+	s.t.Helper()
+	if marker == "" {
+		s.t.Fatal("the run had no process")
+	}
+	if left := agenttest.Marked(marker); len(left) > 0 {
+		s.t.Errorf("processes are left: %s", strings.Join(left, "; "))
+	}
+}
 
 func TestRunFromQueueToSuccess(t *testing.T) {
 	s := start(t, runnertest.Study(t, ""), nil)
-	id := s.create(nil)
+	id := s.create(map[string]any{"junk": 3})
 	r := s.await(id, api.RunSuccess)
-	t.Logf("%+v", r)
-	t.Log(s.logText(id))
+	if r.NTrain+r.NVal+r.NTest != 40 || r.NUnlabeled != 0 || r.Host == "" || r.Device != "cpu" || r.ModelVersion == "" || r.BundleDigest == "" ||
+		r.ArtifactURI == "" || r.Duration == nil || r.Step != "" || r.Progress != nil || r.Queue != nil || r.Message == "" || r.Attempt != 1 {
+		t.Errorf("got %+v", r)
+	}
+	if r.Writeback == nil || r.Writeback.NRead != r.NVal+r.NTest || r.Writeback.NSkippedSchemaNotEnabled != r.Writeback.NRead {
+		t.Errorf("got write-back %+v, want everything read and nothing enabled", r.Writeback)
+	}
+	dir := filepath.Join(s.config.TrainingPath(), "runs", string(id))
+	for _, name := range []string{"spec.json", "events.jsonl", "stdout.log", "stderr.log", "bundle/manifest.json", "artifacts/predictions.jsonl"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, want it there and private", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "job")); err == nil {
+		t.Error("the job's folder is still there")
+	}
+	for source, want := range map[runners.LogSource]string{
+		runners.LogStdout: "junk  2", runners.LogStderr: `{"event":"result"} {`, runners.LogEvents: "read 31 rows", runners.LogAgent: "",
+	} {
+		lines, err := s.Log(t.Context(), id, runners.LogQuery{Source: source, Q: want})
+		must(t, err)
+		if want != "" && len(lines.Lines) == 0 {
+			t.Errorf("%s: got %+v, want a line with %q", source, lines, want)
+		}
+	}
+	events, err := s.Events(t.Context(), id, 0, 0)
+	must(t, err)
+	for i, e := range events.Events {
+		if i > 0 && e.Seq <= events.Events[i-1].Seq {
+			t.Errorf("event %d comes after %d", e.Seq, events.Events[i-1].Seq)
+		}
+	}
+	report, err := s.Metrics(t.Context(), id)
+	must(t, err)
+	if len(report.Curves) != 1 || report.Curves[0].Name != "loss" || len(report.Curves[0].Points) != 3 {
+		t.Errorf("got curves %+v, want a loss of three points", report.Curves)
+	}
+}
+
+func TestCancelWhileItTrains(t *testing.T) {
+	for name, params := range map[string]map[string]any{
+		"obedient":                     {},
+		"ignores TERM":                 {"stubborn": true},
+		"T29: has children in sessions": {"stubborn": true, "children": true},
+		"silent":                       {"silent": true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, runnertest.Study(t, ""), nil)
+			params["gate"] = gate(t)
+			id := s.create(params)
+			s.awaitStep(id, "fitting")
+			marker := s.marker(id)
+			began := time.Now()
+			r, err := s.Cancel(t.Context(), id)
+			must(t, err)
+			if !r.CancelRequested && r.Status != api.RunCancelled {
+				t.Errorf("got %s without a flag", r.Status)
+			}
+			r = s.await(id, api.RunCancelled)
+			took, limit := time.Since(began), time.Second
+			if params["stubborn"] == true {
+				limit += 2 * time.Second // the grace
+			}
+			if took > limit+time.Second { // a second for a busy machine
+				t.Errorf("it took %v, want at most %v", took, limit)
+			}
+			if r.CancelRequested || r.Step != "" || r.Error == "" {
+				t.Errorf("got %+v", r)
+			}
+			s.gone(marker)
+		})
+	}
+}
+
+func TestP7SilentWorkerMeetsTheWallLimit(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  max_wall_seconds: 1\n"), nil)
+	id := s.create(map[string]any{"gate": gate(t), "silent": true, "stubborn": true})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	r := s.await(id, api.RunError)
+	if r.ErrorCode != "wall_time" || !strings.Contains(r.Error, "max_wall_seconds") || !strings.Contains(r.Error, "1 seconds") || r.Hint == "" {
+		t.Errorf("got %s: %s (%s), want the limit by its name", r.ErrorCode, r.Error, r.Hint)
+	}
+	s.gone(marker)
+}
+
+func TestP8ChildrenThatHoldTheOutput(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	id := s.create(map[string]any{"children": true, "gate": gate(t)})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	open(t, paramOf(t, s, id, "gate"))
+	s.await(id, api.RunSuccess)
+	s.gone(marker)
+}
+
+func paramOf(t *testing.T, s *server, id api.RunID, name string) string {
+	t.Helper()
+	r, err := s.RunByID(t.Context(), id)
+	must(t, err)
+	return r.Params[name].(string)
+}
+
+func TestP9BadPredictionsAreRefusedWhole(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  writeback: {schemas: [sentiment]}\n"), nil)
+	good := s.create(nil)
+	s.await(good, api.RunSuccess)
+	before, err := s.db.CountPublished(t.Context())
+	must(t, err)
+	for predict, text := range map[string]string{
+		"nan": "not a number", "outside": "1.5", "unknown-label": "purple", "unknown-item": "nobody",
+		"unlabelled-twice": "twice", "training": "trained on", "nothing": "no predictions",
+	} {
+		t.Run(predict, func(t *testing.T) {
+			id := s.create(map[string]any{"predict": predict})
+			r := s.await(id, api.RunError)
+			if r.ErrorCode == "" || !strings.Contains(r.Error, text) || r.Hint == "" {
+				t.Errorf("got %s: %s (%s), want %q in it", r.ErrorCode, r.Error, r.Hint, text)
+			}
+			list, err := s.Predictions(t.Context(), id, store.PredictionFilter{})
+			must(t, err)
+			after, err := s.db.CountPublished(t.Context())
+			must(t, err)
+			if list.Total != 0 || before[good] != after[good] || len(after) != 1 { // T55
+				t.Errorf("got %d predictions and %v published, want none and %v", list.Total, after, before)
+			}
+		})
+	}
+}
+
+func TestFailuresHaveARowACodeAndALog(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	for name, tt := range map[string]struct {
+		params          map[string]any
+		code, text, log string
+	}{
+		"the trainer's words": {map[string]any{"fail": "The labels are all wrong"}, "validation_failed", "The labels are all wrong", "stderr: the last line of stderr"},
+		"T30: a crash":        {map[string]any{"crash": true}, "worker_failed", "exit code 7", "stderr: Segmentation fault, so to say"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := s.create(tt.params)
+			r := s.await(id, api.RunError)
+			if r.ErrorCode != tt.code || !strings.Contains(r.Error, tt.text) || r.Hint == "" || r.FinishedAt == nil {
+				t.Errorf("got %s: %s (%s), want %s", r.ErrorCode, r.Error, r.Hint, tt.code)
+			}
+			if log := s.logText(id); !strings.Contains(log, tt.log) || !strings.Contains(log, r.Error) {
+				t.Errorf("the log lacks %q or the error:\n%s", tt.log, log)
+			}
+		})
+	}
+}
+
+func TestT56EarlyFailures(t *testing.T) {
+	c := runnertest.Study(t, "")
+	c.ModelTraining.Python = "/opt/nowhere/python3"
+	s := start(t, c, nil)
+	r := s.await(s.create(nil), api.RunError)
+	if r.ErrorCode != "python_missing" || !strings.Contains(r.Error, "/opt/nowhere/python3 was not found") || !strings.Contains(r.Hint, "python") {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+	if log := s.logText(r.RunID); !strings.Contains(log, "was not found") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+	s.stop()
+	c = runnertest.Study(t, "")
+	s = start(t, c, func(o *runners.Options) {
+		o.Runners = map[api.BackendType]runners.Runner{api.BackendLocal: &runnertest.Fake{
+			Machine: &runnertest.Machine{}, StartError: os.ErrPermission,
+		}}
+	})
+	r = s.await(s.create(nil), api.RunError)
+	if r.ErrorCode != "start_failed" || r.Error == "" || r.Hint == "" || strings.Contains(r.Error, "permission") {
+		t.Errorf("got %s: %s (%s), want a sentence of ours", r.ErrorCode, r.Error, r.Hint)
+	}
+}
+
+func TestRestartWhileItTrains(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	g := gate(t)
+	id := s.create(map[string]any{"gate": g})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	s.restart()
+	s.await(id, api.RunRunning)
+	open(t, g)
+	r := s.await(id, api.RunSuccess)
+	if again := s.marker(id); again != marker {
+		t.Errorf("the work has marker %s, and had %s before: it was started twice", again, marker)
+	}
+	if n := strings.Count(s.logText(id), "read 31 rows"); n != 1 || r.Attempt != 1 {
+		t.Errorf("the trainer began %d times, attempt %d; want once:\n%s", n, r.Attempt, s.logText(id))
+	}
+	s.gone(marker)
+}
+
+func TestRestartTooLate(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  heartbeat_timeout_s: 1\n"), nil)
+	id := s.create(map[string]any{"gate": gate(t)})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	s.stop()
+	agenttest.Wait(t, "the worker to be ended on its machine", func() (bool, string) {
+		left := agenttest.Marked(marker)
+		return len(left) == 0, strings.Join(left, "; ")
+	})
+	s.start()
+	r := s.await(id, api.RunError)
+	if r.ErrorCode != "server_restarted" || r.Error == "" || r.Hint == "" {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+}
+
+func TestCancelSurvivesARestart(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	id := s.create(map[string]any{"gate": gate(t), "stubborn": true})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	_, err := s.Cancel(t.Context(), id)
+	must(t, err)
+	s.restart()
+	s.await(id, api.RunCancelled)
+	s.gone(marker)
+}
+
+// TestTailIsRepeated puts a run back to where a server may have died: predictions stored, nothing more.
+func TestTailIsRepeated(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  writeback: {schemas: [sentiment]}\n"), nil)
+	id := s.create(nil)
+	first := s.await(id, api.RunSuccess)
+	must(t, s.db.MoveRun(t.Context(), id, api.RunSuccess, api.RunEvaluating, store.RunUpdate{}))
+	s.restart()
+	second := s.await(id, api.RunSuccess)
+	a, _ := json.Marshal([]any{first.Metrics, first.Writeback})
+	b, _ := json.Marshal([]any{second.Metrics, second.Writeback})
+	if string(a) != string(b) {
+		t.Errorf("got %s the second time, %s the first", b, a)
+	}
+	must(t, s.db.MoveRun(t.Context(), id, api.RunSuccess, api.RunRunning, store.RunUpdate{}))
+	s.restart()
+	s.await(id, api.RunSuccess)
+}
+
+func TestP6SuccessComesWithItsWriteback(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  writeback: {schemas: [sentiment]}\n"), nil)
+	seen := make(chan api.Run, 1000)
+	stopped := make(chan error, 1)
+	var id api.RunID
+	watching := make(chan struct{})
+	go func() {
+		once := false
+		stopped <- s.WatchRuns(t.Context(), func(runs []api.Run) error {
+			if !once {
+				close(watching)
+				once = true
+			}
+			for _, r := range runs {
+				seen <- r
+				if r.Status.Final() {
+					return os.ErrClosed
+				}
+			}
+			return nil
+		})
+	}()
+	<-watching
+	id = s.create(nil)
+	<-stopped
+	close(seen)
+	var states []api.RunStatus
+	for r := range seen {
+		if r.RunID == id && (len(states) == 0 || states[len(states)-1] != r.Status) {
+			states = append(states, r.Status)
+		}
+		if r.Status == api.RunSuccess && (r.Writeback == nil || r.Metrics == nil) {
+			t.Error("a success without the counts of its write-back")
+		}
+	}
+	order := []api.RunStatus{api.RunQueued, api.RunBuilding, api.RunRunning, api.RunEvaluating, api.RunSuccess}
+	if !slices.IsSortedFunc(states, func(a, b api.RunStatus) int { return slices.Index(order, a) - slices.Index(order, b) }) ||
+		states[len(states)-1] != api.RunSuccess {
+		t.Errorf("got states %v, want them in order and success last", states)
+	}
 }
