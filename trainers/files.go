@@ -64,15 +64,17 @@ func materialise(dir, home string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(partial)
 	if err := mend(partial); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(partial))
 	}
 	err = os.Rename(partial, home)
-	if errors.Is(err, fs.ErrExist) { // another caller was faster
-		return mend(home)
+	if err == nil {
+		return nil
 	}
-	return err
+	if errors.Is(err, fs.ErrExist) { // another caller was faster
+		err = mend(home)
+	}
+	return errors.Join(err, os.RemoveAll(partial))
 }
 
 // mend writes what is not in home as it should be, each file by rename.

@@ -3,6 +3,7 @@ package trainers_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -161,7 +162,8 @@ func TestDescribeSaysThatPythonIsTooOld(t *testing.T) {
 func TestDescribeCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := trainers.Describe(ctx, trainers.DescribeOptions{Python: python(t), Dir: t.TempDir()}); err != context.Canceled {
+	_, err := trainers.Describe(ctx, trainers.DescribeOptions{Python: python(t), Dir: t.TempDir()})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
