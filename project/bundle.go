@@ -89,7 +89,7 @@ func (w *bundleWriter) manifest() api.Manifest {
 	}
 	m.Stats.NMediaLinked, m.Stats.NMediaMissing = w.media.linked, w.media.missing
 	m.Stats.Splits = map[string]int{}
-	m.Stats.Warnings = slices.Concat([]string{}, w.view.warnings)
+	m.Stats.Warnings = append([]string{}, w.view.warnings...)
 	for _, f := range w.files {
 		m.Splits[f.name] = api.ManifestSplit{Path: f.name + ".jsonl", Format: "jsonl", N: f.rows, PredictOnly: f.name == api.SplitUnlabeled}
 		if f.name != api.SplitUnlabeled {
@@ -99,7 +99,7 @@ func (w *bundleWriter) manifest() api.Manifest {
 	for i, t := range w.targets {
 		m.Schemas = append(m.Schemas, t.q.Scheme)
 		m.Labels[t.q.Name] = w.observed(i)
-		m.Stats.Warnings = slices.Concat(m.Stats.Warnings, t.warnings, t.left.warnings(t.q.Name))
+		m.Stats.Warnings = append(append(m.Stats.Warnings, t.warnings...), t.left.warnings(t.q.Name)...)
 	}
 	m.Stats.Warnings = append(m.Stats.Warnings, w.media.warnings()...)
 	return m

@@ -21,7 +21,7 @@ import (
 func TestBundle(t *testing.T) {
 	f := fiveItems(t, moodScheme+topicsScheme+"- {annotation_type: likert, name: quality, description: d, size: 5, min_label: a, max_label: b}\n")
 	f.train = "splits: {train: 0.6, dev: 0.4}"
-	f.label("ann", map[string]string{"a": radio("mood", "good") + "," + radio("quality", "4"), "b": many("food") + "," + radio("mood", "bad") + "," + radio("quality", "7"), "c": `[{"schema": "mood", "name": "free_response"}, "x"]`, "d": radio("quality", "10") + ","  + radio("mood", "bad")})
+	f.label("ann", map[string]string{"a": radio("mood", "good") + "," + radio("quality", "4"), "b": many("food") + "," + radio("mood", "bad") + "," + radio("quality", "7"), "c": `[{"schema": "mood", "name": "free_response"}, "x"]`, "d": radio("quality", "10") + "," + radio("mood", "bad")})
 	b := f.bundle(f.open(), project.BundleOptions{Schemas: []string{"mood", "topics", "quality"}, IncludeUnlabeled: true})
 	want := api.Manifest{
 		V: 1,
