@@ -101,7 +101,7 @@ func (h *Handlers) problem(ctx context.Context, err error) error {
 		return document(statusClientGone, "the client went away")
 	}
 	if e.Kind == api.KindInternal {
-		h.Log.ErrorContext(ctx, "request failed", "request", requestOf(ctx).id, "operation", requestOf(ctx).operation, "error", err)
+		h.Log.ErrorContext(ctx, "request failed", "request", requestOf(ctx).id, "operation", requestOf(ctx).operation, "err", err)
 		return internal(ctx)
 	}
 	d := problemOf(e)

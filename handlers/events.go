@@ -126,7 +126,7 @@ func (h *Handlers) streaming(feed func(context.Context, *stream) error) *huma.St
 			err = feed(ctx, s)
 		}
 		if err != nil && !s.gone && ctx.Err() == nil {
-			h.Log.WarnContext(ctx, "stream broke off", "request", requestOf(ctx).id, "operation", requestOf(ctx).operation, "error", err)
+			h.Log.WarnContext(ctx, "stream broke off", "request", requestOf(ctx).id, "operation", requestOf(ctx).operation, "err", err)
 			panic(http.ErrAbortHandler)
 		}
 	}}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -41,10 +42,14 @@ func (m *measures) count(req *request, status int, took time.Duration) {
 	m.requests.WithLabelValues(req.operation, strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// exposition serves the figures in Prometheus' text form.
+// exposition serves the figures in Prometheus' text form; those that cannot be had are missing, and the log says why.
 func (h *Handlers) exposition() http.Handler {
-	h.registry.MustRegister(runsCollector{h})
-	return promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+	if h.Supervisor != nil {
+		h.registry.MustRegister(runsCollector{h})
+	}
+	return promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelError),
+	})
 }
 
 // runsCollector counts runs when somebody asks.

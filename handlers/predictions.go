@@ -82,7 +82,7 @@ func (h *Handlers) listRunPredictions(ctx context.Context, in *listPredictionsIn
 		}
 		if err != nil {
 			if !e.gone && ctx.Err() == nil {
-				h.Log.ErrorContext(ctx, "export broke off", "request", requestOf(ctx).id, "run", in.RunID, "error", err)
+				h.Log.ErrorContext(ctx, "export broke off", "request", requestOf(ctx).id, "run", in.RunID, "err", err)
 			}
 			panic(http.ErrAbortHandler)
 		}
