@@ -1,5 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { useSearchParams } from "wouter";
 import { useRunCurves } from "@/app/run-curves";
 import { useTitle } from "@/app/title";
@@ -40,12 +41,23 @@ export function RunPage({ id, study }: RunPageProps) {
   );
 }
 
+/** Scrolls the chosen tab into sight where they do not all fit. */
+function useTabInSight(tab: Tab) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tab is found by its being selected
+  useEffect(() => {
+    document
+      .querySelector('[role="tab"][aria-selected="true"]')
+      ?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [tab]);
+}
+
 function RunView({ run }: { run: Run }) {
   const [params, setParams] = useSearchParams();
   const final = isFinal(run.status);
   const curves = useRunCurves(run.run_id, !final);
   const lastWords = useQuery(lastWordsQuery(run.run_id, run.status === "error"));
   const tab: Tab = tabs.find((t) => t === params.get("tab")) ?? "overview";
+  useTabInSight(tab);
   const show = (next: Record<string, string>) => setParams(next, { replace: true });
 
   return (

@@ -115,7 +115,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One model file, as a download */
+        /**
+         * One model file, as a download
+         * @description Takes If-None-Match, If-Modified-Since, and Range (one range; several are answered with the whole file).
+         */
         get: operations["getRunArtifact"];
         put?: never;
         post?: never;
@@ -166,7 +169,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run's events, listed or streamed */
+        /**
+         * A run's events, listed or streamed
+         * @description With `Accept: text/event-stream` events are streamed as they come: one JSON Event a message, its id being the event's seq. After a break, Last-Event-ID goes on without loss. A comment every 15 s keeps the line open. The stream ends with the run; asked again after the last event of a run that has ended, the answer is 204, which tells an EventSource to stay away.
+         */
         get: operations["listRunEvents"];
         put?: never;
         post?: never;
@@ -217,7 +223,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run's predictions, in pages or whole */
+        /**
+         * A run's predictions, in pages or whole
+         * @description `ndjson` has a PredictionRow a line. `csv` has a header line and the columns instance_id, schema_name, split, label, confidence, target, correct, text, scores; several labels are a JSON list, scores a JSON object. So that a spreadsheet runs nothing, a csv cell that begins with = + - @, a tab or a carriage return gets an apostrophe before it; everything else stands as it was. An export that breaks off ends without its last chunk: clients see an error.
+         */
         get: operations["listRunPredictions"];
         put?: never;
         post?: never;
@@ -752,7 +761,7 @@ export interface components {
         Retracted: {
             /**
              * Format: int64
-             * @description Predictions that annotators no longer see
+             * @description Items that no longer show annotators this run's predictions
              */
             retracted: number;
         };
@@ -1142,6 +1151,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     listBackends: {
@@ -1189,6 +1207,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     checkBackend: {
@@ -1214,6 +1241,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CheckReport"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
             /** @description Unauthorized */
@@ -1243,6 +1279,33 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Unprocessable Entity */
             422: {
                 headers: {
@@ -1261,6 +1324,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     watchRuns: {
@@ -1272,7 +1344,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Runs as they change; first all that are under way or queued */
+            /** @description Runs as they change; first all that are under way or queued. A comment every 15 s keeps the line open */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1308,6 +1380,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     listRuns: {
@@ -1319,6 +1400,7 @@ export interface operations {
                 backend?: string;
                 /** @description Text in the id, trainer, scheme, backend, host or error */
                 q?: string;
+                /** @description score: accuracy on the test split */
                 sort?: "-created_at" | "created_at" | "-score" | "score" | "-duration" | "duration";
                 /** @description From the last page's next */
                 cursor?: string;
@@ -1375,6 +1457,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     createRun: {
@@ -1396,6 +1487,7 @@ export interface operations {
             /** @description Accepted */
             202: {
                 headers: {
+                    Location?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1422,6 +1514,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1467,6 +1568,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1535,6 +1645,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1617,6 +1736,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     getRunArtifact: {
@@ -1686,12 +1814,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description The range lies outside the file */
+            /** @description Requested Range Not Satisfiable */
             416: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
             };
             /** @description Unprocessable Entity */
             422: {
@@ -1704,6 +1834,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1772,6 +1911,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1856,6 +2004,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     listRunEvents: {
@@ -1868,8 +2025,6 @@ export interface operations {
             header?: {
                 /** @description Server-sent events: goes on after this one, over after */
                 "Last-Event-ID"?: string;
-                /** @description text/event-stream streams events as they come, one JSON Event a message, the id being its seq; a comment every 15 s keeps the line open; the stream ends with the run */
-                Accept?: string;
             };
             path: {
                 /** @description The run's id */
@@ -1888,6 +2043,13 @@ export interface operations {
                     "application/json": components["schemas"]["EventList"];
                     "text/event-stream": string;
                 };
+            };
+            /** @description Streams only: the run has ended and all its events were seen */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unauthorized */
             401: {
@@ -1927,6 +2089,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2010,6 +2181,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     getRunMetrics: {
@@ -2071,6 +2251,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2163,6 +2352,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     retractRunPredictions: {
@@ -2224,6 +2422,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2294,6 +2501,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Conflict */
             409: {
                 headers: {
@@ -2332,6 +2548,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2386,6 +2611,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     createSession: {
@@ -2409,6 +2643,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Unauthorized */
             401: {
                 headers: {
@@ -2420,6 +2663,33 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2447,6 +2717,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2493,6 +2772,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2547,6 +2835,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
         };
     };
     listTrainers: {
@@ -2587,6 +2884,15 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -35,10 +35,10 @@ export function PredictionRows({ rows, manySchemes }: PredictionRowsProps) {
             <td className={classes.text}>
               <span title={row.text}>{row.text}</span>
             </td>
-            {manySchemes && <td className={classes.quiet}>{row.schema_name}</td>}
-            <td className={classes.quiet}>{splitWords[row.split]}</td>
+            {manySchemes && <td className={`${classes.scheme} ${classes.quiet}`}>{row.schema_name}</td>}
+            <td className={`${classes.split} ${classes.quiet}`}>{splitWords[row.split]}</td>
             <td className={classes.target}>{row.target.length > 0 ? row.target.join(", ") : "–"}</td>
-            <td>
+            <td className={classes.label}>
               <span className={classes.predicted}>
                 <Verdict correct={row.correct} />
                 {labelText(row)}

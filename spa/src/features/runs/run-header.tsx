@@ -6,7 +6,7 @@ import { Icon } from "@/ui/icons";
 import { isFinal, RunStatusMark } from "@/ui/run-status";
 import { TimeAgo } from "@/ui/time-ago";
 import { CancelRun } from "./cancel-run";
-import { heldOut, scoreSentence } from "./held-out";
+import { heldOutOf, scoreSentence } from "./held-out";
 import classes from "./run-header.module.css";
 import { RunProgress } from "./run-progress";
 import { Took } from "./took";
@@ -14,7 +14,6 @@ import { queueWords, triggerWords } from "./words";
 
 /** The answers above the fold: what the run is, where it stands, whether it is any good. */
 export function RunHeader({ run }: { run: Run }) {
-  const held = heldOut(run);
   const going = !isFinal(run.status) && run.status !== "queued";
   return (
     <header className={classes.header}>
@@ -36,11 +35,7 @@ export function RunHeader({ run }: { run: Run }) {
           </span>
         ))}
       </div>
-      {held && run.status === "success" && (
-        <p className={classes.sentence}>
-          <ScoreWords sentence={scoreSentence(held, run.metrics.train_accuracy)} />
-        </p>
-      )}
+      {run.status === "success" && <Scores run={run} />}
       {run.status === "queued" && <p className={classes.waits}>{queueWords(run)}</p>}
       {going && <RunProgress run={run} />}
     </header>
@@ -71,6 +66,25 @@ function facts(run: Run): [name: string, fact: ReactNode][] {
     all.push(["attempt", `attempt ${run.attempt}`]);
   }
   return all;
+}
+
+/** How good the run is, in a sentence for each scheme. */
+function Scores({ run }: { run: Run }) {
+  const many = run.schema_names.length > 1;
+  return run.schema_names.map((schema, i) => {
+    const held = heldOutOf(run, schema);
+    const train = (run.metrics_by_schema[schema] ?? (i === 0 ? run.metrics : {})).train_accuracy;
+    return (
+      <p key={schema} className={classes.sentence}>
+        {many && `${schema}: `}
+        {held ? (
+          <ScoreWords sentence={scoreSentence(held, train)} />
+        ) : (
+          "no held-out score, there were no held-out items"
+        )}
+      </p>
+    );
+  });
 }
 
 /** The sentence with its first number, the held-out score, standing out; what follows a dot does not break. */
