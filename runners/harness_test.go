@@ -24,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	agenttest.Main(func() int {
+		if len(os.Args) == 3 && os.Args[1] == serveArg {
+			return serve(os.Args[2])
+		}
 		code := m.Run()
 		if err := goleak.Find(); err != nil && code == 0 {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")

@@ -89,6 +89,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	if err := s.recover(ctx, &work); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	work.Go(func() { s.retrainLoop(ctx) })
