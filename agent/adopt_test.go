@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,63 +39,66 @@ func wantMetrics(t *testing.T, d *agenttest.Desk, n int) {
 // The agent leaves at any moment and another goes on: nothing is lost, nothing comes twice (R6, T38).
 func TestAgentLeavesAndAnotherGoesOn(t *testing.T) {
 	for seed := range uint64(16) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		b := newBench(t, append([]agenttest.Step{{"metrics", 40, 0.005}, {"print", "one\ntwo\n"}, {"metrics", 0}, {"stderr", "three\n"}}, agenttest.Good(5)...)...)
-		if r.IntN(2) == 0 {
-			flaky := func(agenttest.Call) error {
-				if r.IntN(4) == 0 { // the desk calls it one at a time
-					return errors.New("connection reset")
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			b := newBench(t, append([]agenttest.Step{{"metrics", 40, 0.005}, {"print", "one\ntwo\n"}, {"metrics", 0}, {"stderr", "three\n"}}, agenttest.Good(5)...)...)
+			if r.IntN(2) == 0 {
+				flaky := func(agenttest.Call) error {
+					if r.IntN(4) == 0 { // the desk calls it one at a time
+						return errors.New("connection reset")
+					}
+					return nil
 				}
-				return nil
+				b.desk.Refuse, b.desk.Cut = flaky, flaky
 			}
-			b.desk.Refuse, b.desk.Cut = flaky, flaky
-		}
-		saves := 0
-		leaves := 1 + r.IntN(4)
-		for i := range leaves {
-			ctx, leave := context.WithCancel(t.Context())
-			atSave := r.IntN(4) // leave in the middle of a launch
-			b.o.Save = func(api.Handle) error {
-				if saves++; saves == atSave {
-					leave()
+			saves := 0
+			leaves := 1 + r.IntN(4)
+			for i := range leaves {
+				ctx, leave := context.WithCancel(t.Context())
+				atSave := r.IntN(4) // leave in the middle of a launch
+				b.o.Save = func(api.Handle) error {
+					if saves++; saves == atSave {
+						leave()
+					}
+					return nil
 				}
-				return nil
+				if i < leaves-1 {
+					time.AfterFunc(time.Duration(r.IntN(350))*time.Millisecond, leave)
+				} else {
+					atSave = 0
+				}
+				b.job.NextSeq = b.desk.NextSeq()
+				b.job.Lease = "lease-" + string(rune('a'+i))
+				err := agent.Work(ctx, b.job, b.o)
+				leave()
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
 			}
-			if i < leaves-1 {
-				time.AfterFunc(time.Duration(r.IntN(350))*time.Millisecond, leave)
-			} else {
-				atSave = 0
+			f := b.desk.Finished()
+			if f == nil || f.ErrorCode != "" || f.Cancelled || strings.Count(string(b.desk.Stored()), "\n") != 5 {
+				t.Errorf("seed %d: finish = %+v, want a success with 5 predictions", seed, f)
 			}
-			b.job.NextSeq = b.desk.NextSeq()
-			b.job.Lease = "lease-" + string(rune('a'+i))
-			err := agent.Work(ctx, b.job, b.o)
-			leave()
-			if err == nil {
-				break
+			wantMetrics(t, b.desk, 40)
+			output := map[string]string{}
+			for _, e := range b.desk.Events() {
+				output[e.Source] += e.Msg + "\n"
 			}
-			if !errors.Is(err, context.Canceled) {
-				t.Fatalf("seed %d: %v", seed, err)
+			if output["stdout"] != "one\ntwo\n" || output["stderr"] != "three\n" {
+				t.Errorf("seed %d: output %q", seed, output)
 			}
-		}
-		f := b.desk.Finished()
-		if f == nil || f.ErrorCode != "" || f.Cancelled || strings.Count(string(b.desk.Stored()), "\n") != 5 {
-			t.Errorf("seed %d: finish = %+v, want a success with 5 predictions", seed, f)
-		}
-		wantMetrics(t, b.desk, 40)
-		output := map[string]string{}
-		for _, e := range b.desk.Events() {
-			output[e.Source] += e.Msg + "\n"
-		}
-		if output["stdout"] != "one\ntwo\n" || output["stderr"] != "three\n" {
-			t.Errorf("seed %d: output %q", seed, output)
-		}
-		if faults := b.desk.Faults(); len(faults) > 0 {
-			t.Errorf("seed %d: %v", seed, faults)
-		}
-		if t.Failed() {
-			t.Fatalf("seed %d, events: %s", seed, join(texts(b.desk.Events())))
-		}
-		b.gone()
+			if faults := b.desk.Faults(); len(faults) > 0 {
+				t.Errorf("seed %d: %v", seed, faults)
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d, events: %s", seed, join(texts(b.desk.Events())))
+			}
+			b.gone()
+		})
 	}
 }
 

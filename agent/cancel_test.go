@@ -81,8 +81,9 @@ func TestCancel(t *testing.T) {
 			if took < test.min || took > test.max {
 				t.Errorf("it took %v, want %v to %v", took, test.min, test.max)
 			}
-			if left := agenttest.Marked(b.handle().Marker); len(left) > 0 {
-				t.Errorf("still there: %v", left)
+			b.gone()
+			if took := time.Since(began); took > test.max {
+				t.Errorf("its processes were gone after %v, want %v", took, test.max)
 			}
 		})
 	}
@@ -119,6 +120,14 @@ func TestCancelBeforeTheWorker(t *testing.T) {
 	if b.handle().Marker != "" {
 		t.Error("a worker was started")
 	}
+
+	b = newBench(t, agenttest.Good(1)...)
+	cancel := make(chan struct{})
+	close(cancel)
+	b.o.Cancel = cancel
+	if f := b.finish(); !f.Cancelled || b.desk.Calls(agenttest.CallBundle) > 0 {
+		t.Errorf("cancelled from the start: finish = %+v", f)
+	}
 }
 
 // A cancel that comes while the predictions are on their way wins: they are not stored yet.
@@ -140,45 +149,52 @@ func TestCancelDuringUpload(t *testing.T) {
 
 // Without a server for too long the agent cancels the run itself (G5), and says so when the server is back.
 func TestServerIsLost(t *testing.T) {
-	for _, returns := range []bool{true, false} {
-		b := newBench(t, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
-		b.o.ServerLossTimeout = time.Second
-		b.job.GraceSeconds = 0.3
-		var away atomic.Bool
-		b.desk.Refuse = func(agenttest.Call) error {
-			if away.Load() {
-				return errors.New("connection refused")
+	for name, returns := range map[string]bool{"and comes back": true, "and stays away": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
+			b.o.ServerLossTimeout = time.Second
+			if !returns {
+				b.o.LastWords = 500 * time.Millisecond
 			}
-			return nil
-		}
-		wait := b.begin(t.Context())
-		b.until("up")
-		away.Store(true)
-		b.gone()
-		if returns {
+			b.job.GraceSeconds = 0.3
+			var away atomic.Bool
+			b.desk.Refuse = func(agenttest.Call) error {
+				if away.Load() {
+					return errors.New("connection refused")
+				}
+				return nil
+			}
+			wait := b.begin(t.Context())
+			b.until("up")
+			away.Store(true)
+			b.gone()
+			if returns {
+				away.Store(false)
+			}
+			err := wait()
+			f := b.desk.Finished()
+			if returns {
+				if err != nil || f == nil || !f.Cancelled || f.ErrorCode != "server_unreachable" {
+					t.Errorf("%v, finish = %+v", err, f)
+				}
+				return
+			}
+			if !api.HasCode(err, "server_unreachable") || f != nil {
+				t.Errorf("%v, finish = %+v", err, f)
+			}
+			// Whoever comes back to the job directory still has the end to tell.
 			away.Store(false)
-		}
-		err := wait()
-		f := b.desk.Finished()
-		switch {
-		case returns && (err != nil || f == nil || !f.Cancelled || f.ErrorCode != "server_unreachable"):
-			t.Errorf("server came back: %v, finish = %+v", err, f)
-		case !returns && (!api.HasCode(err, "server_unreachable") || f != nil):
-			t.Errorf("server stayed away: %v, finish = %+v", err, f)
-		}
-		if returns {
-			continue
-		}
-		// Whoever comes back to the job directory still has the end to tell.
-		away.Store(false)
-		if f := b.finish(); f.ErrorCode != "server_unreachable" || !strings.Contains(f.Error, "did not answer for 1 s") {
-			t.Errorf("told later: %+v", f)
-		}
+			if f := b.finish(); f.ErrorCode != "server_unreachable" || !strings.Contains(f.Error, "did not answer for 1 s") {
+				t.Errorf("told later: %+v", f)
+			}
+		})
 	}
 }
 
 // A short absence of the server costs nothing (T38).
 func TestServerIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, append([]agenttest.Step{{"metrics", 100, 0.005}}, agenttest.Good(1)...)...)
 	var n atomic.Int64
 	flaky := func(agenttest.Call) error {
@@ -197,29 +213,33 @@ func TestServerIsAwayForAMoment(t *testing.T) {
 // A job that is not ours any more is stopped, and nothing more is said of it.
 func TestJobIsOver(t *testing.T) {
 	for _, code := range []string{"run_over", "token_revoked", "lease_moved"} {
-		b := newBench(t, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
-		var over atomic.Bool
-		b.desk.Refuse = func(agenttest.Call) error {
-			if over.Load() {
-				return api.Gonef(code, "the run is over")
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
+			var over atomic.Bool
+			b.desk.Refuse = func(agenttest.Call) error {
+				if over.Load() {
+					return api.Gonef(code, "the run is over")
+				}
+				return nil
 			}
-			return nil
-		}
-		wait := b.begin(t.Context())
-		b.until("up")
-		over.Store(true)
-		if err := wait(); !api.HasCode(err, code) {
-			t.Errorf("Work: %v, want %s", err, code)
-		}
-		if b.desk.Finished() != nil || b.desk.Calls(agenttest.CallFinish) > 0 {
-			t.Errorf("%s: the agent still reported an end", code)
-		}
-		b.gone()
+			wait := b.begin(t.Context())
+			b.until("up")
+			over.Store(true)
+			if err := wait(); !api.HasCode(err, code) {
+				t.Errorf("Work: %v, want %s", err, code)
+			}
+			if b.desk.Finished() != nil || b.desk.Calls(agenttest.CallFinish) > 0 {
+				t.Error("the agent still reported an end")
+			}
+			b.gone()
+		})
 	}
 }
 
 // An agent that finds another's name in the job directory leaves quietly; the worker goes on.
 func TestAnotherAgentTookOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
 	b.o.LeaseTimeout = 5 * time.Second
 	wait := b.begin(t.Context())
@@ -236,6 +256,7 @@ func TestAnotherAgentTookOver(t *testing.T) {
 
 // When nobody comes back for long enough, the shim ends the worker by itself; whoever comes then hears why (R6).
 func TestNobodyComesBack(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, agenttest.Step{"on_term", "ignore"}, agenttest.Step{"daemon", "ignores TERM"}, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
 	b.o.LeaseTimeout = 1500 * time.Millisecond
 	b.job.GraceSeconds = 0.5
@@ -258,6 +279,7 @@ func TestNobodyComesBack(t *testing.T) {
 
 // While an agent lives the lease is renewed, however little the worker says.
 func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, append([]agenttest.Step{{"sleep", 3}}, agenttest.Good(1)...)...)
 	b.o.LeaseTimeout = time.Second
 	if f := b.finish(); f.ErrorCode != "" {

@@ -10,7 +10,7 @@ import (
 func (w *work) conclude(ctx context.Context, o outcome) error {
 	w.mu.Lock()
 	if w.end.lost { // one more chance, a short one: the server may just be back
-		w.end.lost, w.contact, w.silence = false, time.Now(), min(w.silence, lastWords)
+		w.end.lost, w.contact, w.silence = false, time.Now(), w.o.LastWords
 	}
 	w.mu.Unlock()
 	close(w.hurry)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,70 +121,73 @@ func agentMain() int {
 // was started once (R6).
 func TestAgentIsKilled(t *testing.T) {
 	for seed := range uint64(8) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		b := newBench(t, append([]agenttest.Step{{"metrics", 60, 0.003}, {"print", "one\n"}}, agenttest.Good(5)...)...)
-		server := rpc.NewServer()
-		if err := server.RegisterName("Desk", served{b.desk}); err != nil {
-			t.Fatal(err)
-		}
-		socket := filepath.Join(t.TempDir(), "s")
-		l, err := net.Listen("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		serving := make(chan struct{})
-		go func() {
-			defer close(serving)
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go server.ServeConn(conn) // ends with the agent's process
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 2))
+			b := newBench(t, append([]agenttest.Step{{"metrics", 60, 0.003}, {"print", "one\n"}}, agenttest.Good(5)...)...)
+			server := rpc.NewServer()
+			if err := server.RegisterName("Desk", served{b.desk}); err != nil {
+				t.Fatal(err)
 			}
-		}()
-		kills := 0
-		for b.desk.Finished() == nil && kills < 50 {
-			b.job.NextSeq = b.desk.NextSeq()
-			input, err := json.Marshal(order{socket, b.o.Dir, b.o.Python, b.o.WorkerPath, b.o.Shim, b.job})
+			socket := filepath.Join(t.TempDir(), "s")
+			l, err := net.Listen("unix", socket)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, kill := context.WithTimeout(t.Context(), time.Duration(5+r.IntN(150))*time.Millisecond)
-			cmd := exec.CommandContext(ctx, b.o.Shim[0], agentArg)
-			cmd.Stdin = bytes.NewReader(input)
-			out, err := cmd.CombinedOutput()
-			if err != nil && ctx.Err() == nil {
-				t.Fatalf("agent: %v: %s", err, out)
+			serving := make(chan struct{})
+			go func() {
+				defer close(serving)
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go server.ServeConn(conn) // ends with the agent's process
+				}
+			}()
+			kills := 0
+			for b.desk.Finished() == nil && kills < 50 {
+				b.job.NextSeq = b.desk.NextSeq()
+				input, err := json.Marshal(order{socket, b.o.Dir, b.o.Python, b.o.WorkerPath, b.o.Shim, b.job})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, kill := context.WithTimeout(t.Context(), time.Duration(5+r.IntN(150))*time.Millisecond)
+				cmd := exec.CommandContext(ctx, b.o.Shim[0], agentArg)
+				cmd.Stdin = bytes.NewReader(input)
+				out, err := cmd.CombinedOutput()
+				if err != nil && ctx.Err() == nil {
+					t.Fatalf("agent: %v: %s", err, out)
+				}
+				kill()
+				kills++
 			}
-			kill()
-			kills++
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		<-serving
-		f := b.desk.Finished()
-		if f == nil || f.ErrorCode != "" || strings.Count(string(b.desk.Stored()), "\n") != 5 {
-			t.Fatalf("seed %d, %d agents: finish = %+v, want a success; events: %s", seed, kills, f, join(texts(b.desk.Events())))
-		}
-		wantMetrics(t, b.desk, 60)
-		output, results := 0, 0
-		for _, e := range b.desk.Events() {
-			if e.Source == "stdout" {
-				output++
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
 			}
-			if e.Event == api.EventResult {
-				results++
+			<-serving
+			f := b.desk.Finished()
+			if f == nil || f.ErrorCode != "" || strings.Count(string(b.desk.Stored()), "\n") != 5 {
+				t.Fatalf("seed %d, %d agents: finish = %+v, want a success; events: %s", seed, kills, f, join(texts(b.desk.Events())))
 			}
-		}
-		if output != 1 || results != 1 {
-			t.Errorf("seed %d: %d pieces of output and %d results, want one of each", seed, output, results)
-		}
-		if n := begun(t, b.o.Dir); n != 1 {
-			t.Errorf("seed %d: %d workers were started", seed, n)
-		}
-		b.gone()
+			wantMetrics(t, b.desk, 60)
+			output, results := 0, 0
+			for _, e := range b.desk.Events() {
+				if e.Source == "stdout" {
+					output++
+				}
+				if e.Event == api.EventResult {
+					results++
+				}
+			}
+			if output != 1 || results != 1 {
+				t.Errorf("seed %d: %d pieces of output and %d results, want one of each", seed, output, results)
+			}
+			if n := begun(t, b.o.Dir); n != 1 {
+				t.Errorf("seed %d: %d workers were started", seed, n)
+			}
+			b.gone()
+		})
 	}
 }
 

@@ -105,9 +105,7 @@ func TestLeftovers(t *testing.T) {
 			t.Errorf("the run ended %.2f s after its result", after)
 		}
 	}
-	if left := agenttest.Marked(b.handle().Marker); len(left) > 0 {
-		t.Errorf("still there: %v", left)
-	}
+	b.gone()
 }
 
 func TestShimIsKilled(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,4 +35,20 @@ func glob(t *testing.T, pattern string) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// status is what the tests read of a process by themselves.
+type status struct {
+	state  string
+	parent int
+}
+
+func stat(pid int) (status, bool) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return status{}, false
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	parent, err := strconv.Atoi(f[1])
+	return status{f[0], parent}, err == nil
 }

@@ -13,10 +13,7 @@ import (
 	"potato/api"
 )
 
-const (
-	launches  = 3                // how often a worker is started that does not even begin
-	lastWords = 10 * time.Second // what is left for a server that was lost to take the end of the job
-)
+const launches = 3 // how often a worker is started that does not even begin
 
 // work is one call of Work: the loop that brings a job forward, with three goroutines beside it that send events, send
 // heartbeats and keep watch.
@@ -52,6 +49,11 @@ func newWork(ctx context.Context, job api.Job, o Options, own owner, out *outbox
 		follow: follower{dir: o.Dir, logLimit: o.LogLimit, maxLine: maxLine, at: out.at},
 		end:    ending{grace: graceOf(job.GraceSeconds)}, contact: time.Now(), silence: o.ServerLossTimeout, sent: max(job.NextSeq, out.first),
 		answered: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}),
+	}
+	select {
+	case <-o.Cancel: // before anything is begun
+		w.end.cancelled = true
+	default:
 	}
 	w.arm(ctx)
 	beside, cancel := context.WithCancel(ctx)

@@ -61,6 +61,9 @@ func (b *bench) work() {
 	if f := b.desk.Faults(); len(f) > 0 {
 		b.Errorf("the agent broke the protocol: %v", f)
 	}
+	if p, ok := stat(b.handle().Pid); ok && p.parent == os.Getpid() {
+		b.Errorf("the shim %d was not reaped: %+v", b.handle().Pid, p)
+	}
 }
 
 // finish runs the job to its end and returns the last word on it.

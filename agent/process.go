@@ -23,6 +23,7 @@ const (
 	killWait  = 2 * time.Second        // how long a kill may take
 	lookAgain = 20 * time.Millisecond  // while waiting for a shim's end
 	claimWait = 500 * time.Millisecond // how long a claim may be half written
+	leaveWait = 200 * time.Millisecond // how long a shim may take to leave after its last word
 )
 
 // Launch implements Launcher.
@@ -98,7 +99,7 @@ func executable(path string) error {
 // State implements Launcher.
 func (p Process) State(_ context.Context, h api.Handle) (State, error) {
 	if exit, ok := readExit(h.Dir); ok {
-		reapEnded(h)
+		awaitEnd(h)
 		return State{Phase: StateEnded, Exit: exit}, nil
 	}
 	sameBoot := h.BootID == bootID()
@@ -111,6 +112,9 @@ func (p Process) State(_ context.Context, h api.Handle) (State, error) {
 	}
 	reapEnded(h)
 	c, claimed, err := claimOf(h)
+	if errors.Is(err, fs.ErrNotExist) { // someone has removed the job directory
+		return State{Phase: StateLost}, nil
+	}
 	if err != nil {
 		return State{}, err
 	}
@@ -186,7 +190,7 @@ func (p Process) Signal(_ context.Context, h api.Handle, sig Signal) error {
 	if !killTree(0, h.Marker, killWait) {
 		return api.Unavailablef("killed", "the worker's processes on this machine do not end")
 	}
-	reapEnded(h)
+	awaitEnd(h)
 	return nil
 }
 

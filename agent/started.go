@@ -75,22 +75,36 @@ func (s *startedShim) close() error {
 	if !killTree(0, s.marker, killWait) {
 		err = errors.Join(err, fmt.Errorf("process %d does not end", s.pid))
 	}
-	reap(s.pid)
+	awaitEnd(api.Handle{Pid: s.pid, StartTime: s.start, BootID: bootID()})
 	return err
 }
 
-// reapEnded takes the exit status of a shim that is a child of this process, lest it stays in the process table.
-func reapEnded(h api.Handle) {
-	if p, ok := processByPid(h.Pid); ok && p.start == h.StartTime && p.parent == os.Getpid() {
-		reap(h.Pid)
+// awaitEnd gives a shim that has said its last word, or was killed, the moment it needs to leave.
+func awaitEnd(h api.Handle) {
+	for end := time.Now().Add(leaveWait); !reapEnded(h) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
 }
 
-func reap(pid int) {
+// reapEnded reports whether the shim has left. When it is a child of this process it takes its exit status, lest it stays
+// in the process table.
+func reapEnded(h api.Handle) bool {
+	p, ok := processByPid(h.Pid)
+	if h.BootID != bootID() || !ok || p.start != h.StartTime {
+		return true
+	}
+	if p.parent != os.Getpid() {
+		return p.dead
+	}
+	return reap(h.Pid)
+}
+
+// reap reports whether there is nothing to wait for any more. A process may look dead before its last thread is.
+func reap(pid int) bool {
 	for {
-		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		if err != syscall.EINTR {
-			return
+			return err != nil || got == pid
 		}
 	}
 }

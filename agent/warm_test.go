@@ -35,23 +35,20 @@ func (b *bench) keepWarm() *agent.WarmPool {
 	return p
 }
 
-// children are the shims that this process has started and that live, with the marker of each.
+// shims are those that this process has started and that live, with the marker of each.
 func shims(t *testing.T) map[int]string {
 	t.Helper()
 	found := map[int]string{}
-	for _, path := range glob(t, "/proc/[0-9]*/stat") {
-		dir := filepath.Dir(path)
-		stat, err := os.ReadFile(path)
+	for _, path := range glob(t, "/proc/[0-9]*/environ") {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := stat(pid); !ok || p.state == "Z" || p.parent != os.Getpid() {
 			continue
 		}
-		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if f[0] == "Z" || f[1] != strconv.Itoa(os.Getpid()) {
-			continue
-		}
-		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		for _, kv := range strings.Split(string(env), "\x00") {
+		env, _ := os.ReadFile(path)
+		for kv := range strings.SplitSeq(string(env), "\x00") {
 			if marker, ok := strings.CutPrefix(kv, "POTATO_MARKER="); ok {
 				found[pid] = marker
 			}

@@ -31,10 +31,11 @@ type Options struct {
 
 	LeaseTimeout      time.Duration // the worker is ended on its machine when no agent lives for so long; default: the job's heartbeat time-out, else 120 s
 	ServerLossTimeout time.Duration // the agent cancels the run when the server does not answer for so long; default 300 s (G5)
+	LastWords         time.Duration // what a server that was lost then has left to take the end of the job; default 10 s
 	HeartbeatEvery    time.Duration // least time between two heartbeats; default 500 ms
 	SendEvery         time.Duration // least time between two progress calls while the worker runs; default 100 ms
 	RetryAfter        time.Duration // pause after a first failed call, doubled each time up to 5 s; default 100 ms
-	Poll              time.Duration // how often files and worker are looked at; default 50 ms
+	Poll              time.Duration // how often files and worker are looked at; default 25 ms
 	LogLimit          int64         // bytes of log that are sent on in a run; default 100 MB
 }
 
@@ -78,10 +79,11 @@ func (o Options) withDefaults(job api.Job) Options {
 	o.PythonKey = cmp.Or(o.PythonKey, "model_training.python")
 	o.LeaseTimeout = cmp.Or(o.LeaseTimeout, seconds(job.HeartbeatTimeoutS), 120*time.Second)
 	o.ServerLossTimeout = cmp.Or(o.ServerLossTimeout, 300*time.Second)
+	o.LastWords = cmp.Or(o.LastWords, 10*time.Second)
 	o.HeartbeatEvery = cmp.Or(o.HeartbeatEvery, 500*time.Millisecond)
 	o.SendEvery = cmp.Or(o.SendEvery, 100*time.Millisecond)
 	o.RetryAfter = cmp.Or(o.RetryAfter, 100*time.Millisecond)
-	o.Poll = cmp.Or(o.Poll, 50*time.Millisecond)
+	o.Poll = cmp.Or(o.Poll, 25*time.Millisecond)
 	o.LogLimit = cmp.Or(o.LogLimit, 100<<20)
 	if o.Launcher == nil {
 		o.Launcher = Process{}
