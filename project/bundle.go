@@ -51,7 +51,7 @@ func (s *Study) buildBundle(ctx context.Context, dir string, opts BundleOptions)
 	if err != nil {
 		return api.Manifest{}, err
 	}
-	defer v.release()
+	defer v.items.release()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return api.Manifest{}, fmt.Errorf("make the run's folder: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +33,10 @@ type itemIndex struct {
 	warnings []string
 	table    []int32 // open addressing: place in items plus one
 	seed     maphash.Seed
+
+	mu      sync.Mutex
+	users   int // bundles being written
+	retired bool
 }
 
 func badData(format string, args ...any) *api.Error {
@@ -130,7 +135,32 @@ func (ix *itemIndex) find(id []byte) (int32, bool) {
 	return 0, false
 }
 
+// use keeps the files readable until release, whatever replaces the index meanwhile.
+func (ix *itemIndex) use() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.users++
+}
+
+func (ix *itemIndex) release() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.users--
+	ix.close()
+}
+
+// retire gives the files up as soon as nobody uses them.
+func (ix *itemIndex) retire() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.retired = true
+	ix.close()
+}
+
 func (ix *itemIndex) close() {
+	if ix.users > 0 || !ix.retired {
+		return
+	}
 	for _, f := range ix.files {
 		f.close()
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"potato/api"
 )
@@ -33,10 +32,6 @@ type view struct {
 	people    []*annotator
 	decisions decisionsRead
 	warnings  []string
-
-	mu      sync.Mutex
-	users   int // bundles being written; the last one out closes the files of a view that was replaced
-	retired bool
 }
 
 // OpenStudy gives access to the study of a config. Nothing is read before it is asked for.
@@ -55,27 +50,10 @@ func (s *Study) Close() error {
 	s.gate <- struct{}{}
 	defer func() { <-s.gate }()
 	if s.view != nil {
-		s.view.retire()
+		s.view.items.retire()
 	}
 	s.view, s.states, s.summaries = nil, nil, nil
 	return nil
-}
-
-func (v *view) retire() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.retired = true
-	if v.users == 0 {
-		v.items.close()
-	}
-}
-
-func (v *view) release() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.users--; v.users == 0 && v.retired {
-		v.items.close()
-	}
 }
 
 // dataRetries is how often the data files are read when they change under our hands.
@@ -95,14 +73,12 @@ func (s *Study) look(ctx context.Context, use func(*view) error) error {
 	return use(s.view)
 }
 
-// take is look for work that takes long: the view stays usable until release, and nobody waits meanwhile.
+// take is look for work that takes long: the view's items stay usable until they are released, and nobody waits meanwhile.
 func (s *Study) take(ctx context.Context) (*view, error) {
 	var v *view
 	err := s.look(ctx, func(now *view) error {
 		v = now
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.users++
+		v.items.use()
 		return nil
 	})
 	return v, err
@@ -136,7 +112,7 @@ func (s *Study) refresh(ctx context.Context) error {
 		return nil
 	}
 	if s.view != nil && !sameItems {
-		s.view.retire()
+		s.view.items.retire()
 	}
 	s.states, s.decisions = states, decisions
 	s.view = &view{items: items, people: states.annotators(), decisions: decisions,
