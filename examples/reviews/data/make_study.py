@@ -13,8 +13,8 @@ import json
 import pathlib
 import sys
 
-SOURCES = {"amazon": 1000, "movie": 1000}
-ANNOTATORS = {"ana": (1, 0, 620), "ben": (3, 120, 700)}  # rater's column, first item, last item
+SOURCES = {"amazon": 1400, "movie": 600}
+ANNOTATORS = {"ana": (1, 0, 1250), "ben": (3, 200, 1400)}  # rater's column, first item, last item
 
 
 def order(key):
@@ -30,7 +30,7 @@ def snippets(folder, source):
     for line in (folder / f"{source}ReviewSnippets_anonDataRatings.txt").read_text("utf-8-sig", "replace").splitlines():
         key, mean, _, ratings = line.split("\t")
         text = texts.get(key, "")
-        if 30 <= len(text) <= 280 and "\ufffd" not in text and abs(float(mean)) > 0.6:
+        if 30 <= len(text) <= 280 and "\ufffd" not in text and abs(float(mean)) > 1.5:
             rows.append((f"{source}-{key.replace('_', '-')}", text, ast.literal_eval(ratings)))
     rows.sort(key=lambda row: order(row[0]))
     return rows[: SOURCES[source]]
