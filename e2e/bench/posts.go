@@ -58,9 +58,9 @@ func (c *contender) run(ctx context.Context, all []*contender) error {
 	}
 	for _, other := range all {
 		if other.warm {
-			// The Training page asks for this while it is open; it is what keeps a warm worker.
-			var status struct{}
-			if err := other.server.call(ctx, "GET", "status", "", &status); err != nil {
+			// The Training page asks for this when it opens; it is what keeps a warm worker.
+			var trainers struct{}
+			if err := other.server.call(ctx, "GET", "trainers", "", &trainers); err != nil {
 				return err
 			}
 		}
