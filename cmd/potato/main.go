@@ -40,7 +40,8 @@ type commands struct {
 
 // trainingCommands are the commands about backends.
 type trainingCommands struct {
-	Check checkCommand `cmd:"" help:"Say whether a run could start on a backend."`
+	Check    checkCommand    `cmd:"" help:"Say whether a run could start on a backend."`
+	Trainers trainersCommand `cmd:"" help:"List the trainers and whether they are available here."`
 }
 
 // program is what commands get beside their flags.
