@@ -126,7 +126,7 @@ func TestDebugIsForLoopbackAlone(t *testing.T) {
 			t.Errorf("with %q: %d, want %d", c.header, res.StatusCode, c.status)
 		}
 	}
-	if !strings.Contains(s.Log(), "debug") {
+	if !strings.Contains(s.Log(), "DEBUG IS ON") {
 		t.Errorf("the start does not warn of debug:\n%s", s.Log())
 	}
 }
