@@ -92,6 +92,7 @@ type Run struct {
 	Progress        *Progress          `json:"progress"`
 	Attempt         int                `json:"attempt" doc:"From 1; grows when a scheduler starts the run again"`
 	Writeback       *Writeback         `json:"writeback" doc:"What became of the predictions; null until they were published"`
+	NPublished      int                `json:"n_published" doc:"Predictions of this run that annotators see now; a later run or a retraction lowers it"`
 	Queue           *Queue             `json:"queue" doc:"Place in the queue; null once the run has left it"`
 	CancelRequested bool               `json:"cancel_requested" doc:"A cancel was asked for and has not taken effect yet"`
 	Environment     map[string]string  `json:"environment" doc:"Interpreter and package versions of the machine that trained"`

@@ -52,6 +52,13 @@ func TestPublishReplacesTheWholeSet(t *testing.T) {
 	if counts[first] != 0 || counts[second] != 5 {
 		t.Errorf("got %v, want 5 of the second run alone", counts)
 	}
+	for id, want := range map[api.RunID]int{first: 0, second: 5} {
+		r, err := db.RunByID(t.Context(), id)
+		must(t, err)
+		if r.NPublished != want {
+			t.Errorf("run %s says annotators see %d of its predictions, want %d", id, r.NPublished, want)
+		}
+	}
 	n, err := db.RetractPredictions(t.Context(), second)
 	must(t, err)
 	if n != 5 {

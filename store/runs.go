@@ -35,7 +35,8 @@ const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, 
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
 	progress, attempt, writeback, environment, cancel_requested, lease, handle, received,
 	result, finish, scores, n_predictions,
-	pruned_at IS NOT NULL`
+	pruned_at IS NOT NULL,
+	(SELECT count(*) FROM published WHERE published.run_id = runs.run_id)`
 
 func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 	var r Run
@@ -46,7 +47,7 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
 		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
 		asJSON{&r.Finish}, asJSON{&r.Scores},
-		&r.NPredictions, &r.Pruned)
+		&r.NPredictions, &r.Pruned, &r.NPublished)
 	if err != nil {
 		return Run{}, err
 	}
