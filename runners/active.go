@@ -25,6 +25,7 @@ type active struct {
 	since   time.Time // when it left the queue, or this server took it up again (C3)
 	heard   time.Time // when its agent last spoke; zero while none is expected to
 	working bool      // an agent is to speak, so its silence counts
+	silent  bool      // it was silent for too long: nobody will report the end
 }
 
 // activate takes a run up. It opens the run's logs where the last server left them. The flag of a cancel is read after the

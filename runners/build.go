@@ -33,10 +33,10 @@ func (s *Supervisor) build(ctx context.Context, a *active, r store.Run) error {
 	for name, split := range manifest.Splits {
 		*counts[api.SplitRole(name)] += split.N
 	}
-	step := "waiting for the worker"
+	step, message := "waiting for the worker", "Training on "+r.Backend
 	return s.move(ctx, a.id, api.RunBuilding, api.RunRunning, store.RunUpdate{
 		NTrain: counts[api.SplitTrain], NVal: counts[api.SplitVal], NTest: counts[api.SplitTest], NUnlabeled: counts[api.SplitUnlabeled],
-		BundleDigest: &manifest.Digest, Warn: limited(manifest.Stats.Warnings), Step: &step,
+		BundleDigest: &manifest.Digest, Warn: limited(manifest.Stats.Warnings), Step: &step, Message: &message,
 	})
 }
 

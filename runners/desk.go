@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 
 	"potato/api"
@@ -95,7 +96,6 @@ func changes(events []api.Event) store.RunUpdate {
 		case api.EventResult:
 			result := e
 			up.Result, up.ModelVersion, up.Device = &result, &result.ModelVersion, &result.Device
-			up.Warn = append(up.Warn, e.Notes...)
 		}
 	}
 	up.Warn = limited(up.Warn)
@@ -156,7 +156,7 @@ func (s *Supervisor) withinLimit(st fs.FileInfo) error {
 	if st.Size() <= limit<<20 {
 		return nil
 	}
-	return withHint(api.TooLargef("predictions_too_large", "The predictions have %d MB, more than max_predictions_mb allows (%d)",
+	return WithHint(api.TooLargef("predictions_too_large", "The predictions have %d MB, more than max_predictions_mb allows (%d)",
 		(st.Size()+1<<20-1)>>20, limit))
 }
 
@@ -172,6 +172,11 @@ func (d desk) Finish(ctx context.Context, job api.Job, f api.Finish) error {
 	}
 	if device := f.Environment["device"]; device != "" {
 		up.Device = &device
+	}
+	if f.ExitCode != nil {
+		if err := writeFile(d.s.folder(a.id).exitCode(), []byte(strconv.Itoa(*f.ExitCode)+"\n")); err != nil {
+			return fmt.Errorf("take the end of run %s: %w", a.id, err)
+		}
 	}
 	if err := d.s.update(context.WithoutCancel(ctx), a.id, up); err != nil {
 		return fmt.Errorf("take the end of run %s: %w", a.id, err)

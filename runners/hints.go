@@ -46,8 +46,8 @@ var hints = map[string]string{
 	"nothing_to_train":       "collect more labels, then start the run again",
 }
 
-// withHint completes an error that says what happened with what to do about it.
-func withHint(e *api.Error) *api.Error {
+// WithHint completes an error that says what happened with what to do about it.
+func WithHint(e *api.Error) *api.Error {
 	if e.Hint != "" || hints[e.Code] == "" {
 		return e
 	}
@@ -61,5 +61,5 @@ func runError(err error, code, sentence string) *api.Error {
 	if e.Kind == api.KindInternal {
 		e = api.Unavailablef(code, "%s", sentence).WithCause(err)
 	}
-	return withHint(e)
+	return WithHint(e)
 }

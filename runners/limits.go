@@ -26,9 +26,12 @@ func (s *Supervisor) watchLimits(ctx context.Context, a *active, backend string)
 		if e == nil {
 			continue
 		}
-		err := s.db.CondemnRun(ctx, a.id, withHint(e))
+		err := s.db.CondemnRun(ctx, a.id, WithHint(e))
 		switch {
 		case err == nil:
+			a.mu.Lock()
+			a.silent = e.Code == "heartbeat_lost"
+			a.mu.Unlock()
 			s.hub.change(a.id)
 			a.end()
 			return

@@ -33,8 +33,8 @@ func (s *Supervisor) takeQueued(ctx context.Context, work *sync.WaitGroup) error
 			continue // runs of other backends may pass it
 		}
 		at := s.seconds()
-		step := "building the bundle"
-		err := s.move(ctx, r.RunID, api.RunQueued, api.RunBuilding, store.RunUpdate{StartedAt: &at, Step: &step})
+		step, message := "building the bundle", "Building the bundle"
+		err := s.move(ctx, r.RunID, api.RunQueued, api.RunBuilding, store.RunUpdate{StartedAt: &at, Step: &step, Message: &message})
 		if api.HasCode(err, "run_moved") || api.HasCode(err, "run_not_found") {
 			continue // cancelled at this moment
 		}

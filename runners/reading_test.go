@@ -368,3 +368,20 @@ func TestT44ManyAgentsAndReaders(t *testing.T) {
 		must(t, <-ended)
 	}
 }
+
+func TestSilentAgentIsLost(t *testing.T) {
+	s, agent := startTalkative(t, "  heartbeat_timeout_s: 0.5\n")
+	id := s.create(nil)
+	agent.tell(t, func(ctx context.Context, j runners.Job) error {
+		_, err := j.Desk.Heartbeat(ctx, j.Job)
+		return err
+	})
+	began := time.Now()
+	r := s.await(id, api.RunError)
+	if r.ErrorCode != "heartbeat_lost" || r.Error != "No word from the agent on local for 0.5 seconds" || r.Hint == "" {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v, want half a second and little more", took)
+	}
+}

@@ -49,14 +49,17 @@ func (s *Supervisor) retrainLoop(ctx context.Context) {
 	}
 	tick := time.NewTicker(s.o.RetrainEvery)
 	defer tick.Stop()
-	for {
+	for logged := ""; ; {
 		fresh, reason, err := s.considerRetrain(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			s.log.Warn("auto-retrain could not start a run", "err", err)
 			reason = "the last try failed: " + api.AsError(err).Message
+			if logged != reason {
+				s.log.Warn("auto-retrain could not start a run", "err", err)
+			}
+			logged = reason
 		}
 		s.retrain.mu.Lock()
 		s.retrain.looked, s.retrain.fresh, s.retrain.reason = true, fresh, reason

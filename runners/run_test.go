@@ -65,17 +65,39 @@ func TestRunFromQueueToSuccess(t *testing.T) {
 	}
 	report, err := s.Metrics(t.Context(), id)
 	must(t, err)
+	if len(report.Schemas) != 1 || report.Schemas[0].Test == nil || report.Schemas[0].Train["train_accuracy"] == nil {
+		t.Errorf("got scores %+v, want those of one scheme", report.Schemas)
+	}
+	for name, split := range map[string]*api.SplitScores{"val": report.Schemas[0].Val, "test": report.Schemas[0].Test} {
+		if got, want := accuracyOf(t, s, id, name), r.Metrics[name+"_accuracy"]; want == nil || *want != got || *split.Accuracy != got {
+			t.Errorf("%s: got accuracy %v, want %v as anyone computes it", name, want, got)
+		}
+	}
 	if len(report.Curves) != 1 || report.Curves[0].Name != "loss" || len(report.Curves[0].Points) != 3 {
 		t.Errorf("got curves %+v, want a loss of three points", report.Curves)
 	}
 }
 
+// accuracyOf computes a split's accuracy from what is exported, as anyone can.
+func accuracyOf(t *testing.T, s *server, id api.RunID, split string) float64 {
+	t.Helper()
+	n, right := 0.0, 0.0
+	must(t, s.ExportPredictions(t.Context(), id, store.PredictionFilter{Split: split}, func(p api.PredictionRow) error {
+		n++
+		if slices.Equal(p.Target, []string{p.Payload.Label}) {
+			right++
+		}
+		return nil
+	}))
+	return right / n
+}
+
 func TestCancelWhileItTrains(t *testing.T) {
 	for name, params := range map[string]map[string]any{
-		"obedient":                     {},
-		"ignores TERM":                 {"stubborn": true},
+		"obedient":                      {},
+		"ignores TERM":                  {"stubborn": true},
 		"T29: has children in sessions": {"stubborn": true, "children": true},
-		"silent":                       {"silent": true},
+		"silent":                        {"silent": true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, runnertest.Study(t, ""), nil)

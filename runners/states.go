@@ -74,7 +74,7 @@ func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus,
 		s.endCancelled(ctx, a.id, from)
 		return
 	case r.ErrorCode != "":
-		e = withHint(api.Unavailablef(r.ErrorCode, "%s", r.Error).WithHint("%s", r.Hint))
+		e = WithHint(api.Unavailablef(r.ErrorCode, "%s", r.Error).WithHint("%s", r.Hint))
 	}
 	s.noteFailure(ctx, a, r, e)
 	s.removeJob(a.id)

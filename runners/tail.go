@@ -39,6 +39,9 @@ func (s *Supervisor) evaluate(ctx context.Context, a *active) {
 		s.log.Error("cannot read the run", "run", a.id, "err", err)
 		return
 	}
+	for _, note := range r.Result.Notes {
+		s.note(ctx, a, "info", note)
+	}
 	message := summary(r)
 	s.note(ctx, a, "info", message)
 	s.removeJob(a.id)

@@ -28,6 +28,9 @@ func (s *Supervisor) train(ctx context.Context, a *active, r store.Run) error {
 func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 	runner, job, err := s.job(ctx, a, r)
 	if err != nil {
+		if runner != nil {
+			err = errors.Join(err, s.stopWork(ctx, a, runner, job))
+		}
 		return err
 	}
 	following, leave := context.WithCancel(ctx)
@@ -56,7 +59,7 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 		return s.followed(ctx, a, runner, job, err)
 	case <-a.stop:
 	}
-	slack := time.NewTimer(s.grace() + s.o.StopSlack)
+	slack := time.NewTimer(s.patience(a))
 	defer slack.Stop()
 	select {
 	case err := <-done:
@@ -69,6 +72,16 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 		return ctx.Err()
 	}
 	return s.stopWork(ctx, a, runner, job)
+}
+
+// patience is how long an agent has to end the work and report it.
+func (s *Supervisor) patience(a *active) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.silent {
+		return 0
+	}
+	return s.grace() + s.o.StopSlack
 }
 
 // followed looks at what Follow returned. Work whose end will not be heard of is ended, so that it holds no machine.
@@ -103,7 +116,7 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (Runner, J
 	}
 	spec, err := readSpec(s.folder(a.id).spec())
 	if err != nil {
-		return nil, Job{}, fmt.Errorf("read the run's spec: %w", err)
+		return runner, Job{Job: api.Job{RunID: a.id, GraceSeconds: s.o.Config.ModelTraining.GraceSeconds}}, fmt.Errorf("read the run's spec: %w", err)
 	}
 	spec.BundleDir, spec.Workdir, spec.EventsFile = "", "", ""
 	keep := context.WithoutCancel(ctx)
@@ -132,8 +145,8 @@ func (s *Supervisor) conclude(ctx context.Context, a *active) error {
 	}
 	switch {
 	case r.NPredictions != nil && r.Result != nil:
-		step := "computing scores"
-		return s.move(ctx, a.id, api.RunRunning, api.RunEvaluating, store.RunUpdate{Step: &step, NoProgress: true})
+		step, message := "computing scores", "Computing scores"
+		return s.move(ctx, a.id, api.RunRunning, api.RunEvaluating, store.RunUpdate{Step: &step, Message: &message, NoProgress: true})
 	case r.Finish == nil:
 		return api.Unavailablef("killed", "the work on the run ended and nobody reported how")
 	case r.Finish.ErrorCode != "":

@@ -73,7 +73,7 @@ func items(n int) string {
 }
 
 func label(i int) string {
-	if i%3 == 0 {
+	if i%2 == 0 {
 		return "negative"
 	}
 	return "positive"
