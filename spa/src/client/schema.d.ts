@@ -819,6 +819,11 @@ export interface components {
                 };
             };
             model_version: string;
+            /**
+             * Format: int64
+             * @description Predictions of this run that annotators see now; a later run or a retraction lowers it
+             */
+            n_published: number;
             /** Format: int64 */
             n_test: number;
             /** Format: int64 */
@@ -1142,6 +1147,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -1191,6 +1205,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1364,6 +1387,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2602,6 +2634,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2770,6 +2811,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2826,6 +2876,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2875,6 +2934,15 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

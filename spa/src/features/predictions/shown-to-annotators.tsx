@@ -12,7 +12,7 @@ export function ShownToAnnotators({ run }: { run: Run }) {
   if (run.status !== "success") {
     return null;
   }
-  const n = run.writeback?.n_written ?? 0;
+  const n = run.n_published;
   return (
     <div className={classes.shown}>
       <span>{n > 0 ? `annotators see ${count(n)} of them` : "annotators see none of them"}</span>

@@ -1,6 +1,7 @@
 import type { Run } from "@/client/schema";
 import { score } from "@/ui/format";
 import classes from "./result-table.module.css";
+import { noScoreWords } from "./words";
 
 const splits = [
   ["test", "test"],
@@ -17,7 +18,7 @@ export function ResultTable({ run }: { run: Run }) {
     });
   });
   if (rows.length === 0) {
-    return <p className={classes.none}>No held-out score: there were no held-out items.</p>;
+    return <p className={classes.none}>Nothing to go by: {noScoreWords(run)}.</p>;
   }
   const many = run.schema_names.length > 1;
   return (

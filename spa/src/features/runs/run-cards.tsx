@@ -6,7 +6,7 @@ import { TimeAgo } from "@/ui/time-ago";
 import classes from "./run-cards.module.css";
 import { Outcome, Shown } from "./run-table";
 import { Took } from "./took";
-import { labelsOf, shortId, shownCount } from "./words";
+import { labelsOf, shortId } from "./words";
 
 interface RunCardsProps {
   runs: readonly Run[];
@@ -41,7 +41,7 @@ export function RunCards({ runs, best }: RunCardsProps) {
             )}
             {labelsOf(run) > 0 && ` · ${counted(labelsOf(run), "label")}`}
           </div>
-          {shownCount(run) > 0 && (
+          {run.n_published > 0 && (
             <div className={classes.shown}>
               <Shown run={run} /> predictions shown
             </div>

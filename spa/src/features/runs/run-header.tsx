@@ -10,7 +10,7 @@ import { heldOutOf, scoreSentence } from "./held-out";
 import classes from "./run-header.module.css";
 import { RunProgress } from "./run-progress";
 import { Took } from "./took";
-import { queueWords, triggerWords } from "./words";
+import { noScoreWords, queueWords, triggerWords } from "./words";
 
 /** The answers above the fold: what the run is, where it stands, whether it is any good. */
 export function RunHeader({ run }: { run: Run }) {
@@ -77,11 +77,7 @@ function Scores({ run }: { run: Run }) {
     return (
       <p key={schema} className={classes.sentence}>
         {many && `${schema}: `}
-        {held ? (
-          <ScoreWords sentence={scoreSentence(held, train)} />
-        ) : (
-          "no held-out score, there were no held-out items"
-        )}
+        {held ? <ScoreWords sentence={scoreSentence(held, train)} /> : noScoreWords(run)}
       </p>
     );
   });

@@ -8,7 +8,7 @@ import { isFinal } from "@/ui/run-status";
 import { Facts } from "./facts";
 import { ResultTable } from "./result-table";
 import classes from "./run-overview.module.css";
-import { labelsOf, skippedReasons, writebackSentence } from "./words";
+import { labelsOf, publishedSentence, skippedReasons } from "./words";
 
 /** What came of a run and what to do next. */
 export function RunOverview({ run }: { run: Run }) {
@@ -94,7 +94,7 @@ function Predictions({ run }: { run: Run }) {
   const skipped = skippedReasons(run.writeback);
   return (
     <>
-      <p className={classes.lead}>{writebackSentence(run.writeback)}.</p>
+      <p className={classes.lead}>{publishedSentence(run.writeback, run.n_published)}.</p>
       {skipped.length > 0 && (
         <ul className={classes.skipped}>
           {skipped.map(({ reason, n }) => (

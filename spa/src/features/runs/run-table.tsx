@@ -10,7 +10,7 @@ import type { RunSort } from "./queries";
 import classes from "./run-table.module.css";
 import { ScoreBar } from "./score-bar";
 import { Took } from "./took";
-import { labelsOf, placeWords, shortId, shownCount } from "./words";
+import { labelsOf, noScoreWords, placeWords, shortId } from "./words";
 
 interface RunTableProps {
   runs: readonly Run[];
@@ -103,19 +103,18 @@ function quietWords(run: Run): string {
   if (run.status === "queued") {
     return placeWords(run);
   }
-  return run.status === "success" ? "no held-out items" : run.step || "–";
+  return run.status === "success" ? noScoreWords(run) : run.step || "–";
 }
 
 /** Whether annotators see the run's predictions, and how many. */
 export function Shown({ run }: { run: Run }) {
-  const n = shownCount(run);
-  if (n === 0) {
+  if (run.n_published === 0) {
     return <span className={classes.quiet}>–</span>;
   }
   return (
     <span className={classes.shown}>
       <Icon name="check" />
-      {count(n)}
+      {count(run.n_published)}
     </span>
   );
 }

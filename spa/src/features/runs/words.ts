@@ -35,9 +35,9 @@ export function labelsOf(run: Run): number {
   return run.n_train + run.n_val + run.n_test;
 }
 
-/** How many of the run's predictions annotators see. */
-export function shownCount(run: Run): number {
-  return run.writeback?.n_written ?? 0;
+/** Why a run that succeeded has no held-out score; its warnings say more. */
+export function noScoreWords(run: Run): string {
+  return run.n_val + run.n_test === 0 ? "no held-out items" : "no held-out score";
 }
 
 /** The predictions that were not shown, by reason, most frequent first; reasons that held nothing back are left out. */
@@ -55,11 +55,14 @@ export function skippedReasons(w: Writeback): { reason: string; n: number }[] {
 }
 
 /** What became of the predictions, as one sentence. */
-export function writebackSentence(w: Writeback): string {
+export function publishedSentence(w: Writeback, nPublished: number): string {
   if (w.schemas_enabled.length === 0) {
     return `${counted(w.n_read, "prediction")} stored, none shown: writeback.schemas names no scheme`;
   }
+  if (nPublished === 0 && w.n_written > 0) {
+    return `Annotators saw ${counted(w.n_written, "prediction")}, and see none of them now`;
+  }
   const held = w.n_read - w.n_written;
   const rest = held > 0 ? `, ${count(held)} held back` : "";
-  return `${counted(w.n_written, "prediction")} shown to annotators${rest}`;
+  return `Annotators see ${counted(nPublished, "prediction")}${rest}`;
 }
