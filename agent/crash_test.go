@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,10 @@ import (
 
 // The desk over a socket, for an agent in a process of its own that can be killed.
 type (
-	served struct{ d *agenttest.Desk }
+	served struct {
+		d   *agenttest.Desk
+		ctx context.Context
+	}
 	caller struct{ c *rpc.Client }
 	// Message is exported as net/rpc asks for it.
 	Message struct {
@@ -36,22 +40,22 @@ type (
 func (s served) Progress(m Message, a *api.Answer) (err error) {
 	var events []api.Event
 	if err = json.Unmarshal(m.Events, &events); err == nil {
-		*a, err = s.d.Progress(context.Background(), api.Job{}, events)
+		*a, err = s.d.Progress(s.ctx, api.Job{}, events)
 	}
 	return err
 }
 
 func (s served) Heartbeat(_ Message, a *api.Answer) (err error) {
-	*a, err = s.d.Heartbeat(context.Background(), api.Job{})
+	*a, err = s.d.Heartbeat(s.ctx, api.Job{})
 	return err
 }
 
 func (s served) Predictions(m Message, _ *api.Answer) error {
-	return s.d.Predictions(context.Background(), api.Job{}, m.Path)
+	return s.d.Predictions(s.ctx, api.Job{}, m.Path)
 }
 
 func (s served) Finish(m Message, _ *api.Answer) error {
-	return s.d.Finish(context.Background(), api.Job{}, m.Finish)
+	return s.d.Finish(s.ctx, api.Job{}, m.Finish)
 }
 
 func (c caller) call(ctx context.Context, method string, m Message) (a api.Answer, err error) {
@@ -125,8 +129,9 @@ func TestAgentIsKilled(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))
 			b := newBench(t, append([]agenttest.Step{{"metrics", 60, 0.003}, {"print", "one\n"}}, agenttest.Good(5)...)...)
+			serving, stop := context.WithCancel(t.Context())
 			server := rpc.NewServer()
-			if err := server.RegisterName("Desk", served{b.desk}); err != nil {
+			if err := server.RegisterName("Desk", served{b.desk, serving}); err != nil {
 				t.Fatal(err)
 			}
 			socket := filepath.Join(t.TempDir(), "s")
@@ -134,17 +139,16 @@ func TestAgentIsKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			serving := make(chan struct{})
-			go func() {
-				defer close(serving)
+			var conns sync.WaitGroup
+			conns.Go(func() {
 				for {
 					conn, err := l.Accept()
 					if err != nil {
 						return
 					}
-					go server.ServeConn(conn) // ends with the agent's process
+					conns.Go(func() { server.ServeConn(conn) }) // ends with the agent's process
 				}
-			}()
+			})
 			kills := 0
 			for b.desk.Finished() == nil && kills < 50 {
 				b.job.NextSeq = b.desk.NextSeq()
@@ -165,7 +169,8 @@ func TestAgentIsKilled(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			<-serving
+			stop()
+			conns.Wait()
 			f := b.desk.Finished()
 			if f == nil || f.ErrorCode != "" || strings.Count(string(b.desk.Stored()), "\n") != 5 {
 				t.Fatalf("seed %d, %d agents: finish = %+v, want a success; events: %s", seed, kills, f, join(texts(b.desk.Events())))

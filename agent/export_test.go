@@ -1,6 +1,11 @@
 package agent
 
-import "potato/api"
+import (
+	"context"
+	"os"
+
+	"potato/api"
+)
 
 // Follower is the follower alone, for what needs many files quickly.
 type Follower struct{ f follower }
@@ -33,3 +38,41 @@ func (f *Follower) Again() *Follower {
 
 // Clean is what a worker's bytes become.
 var Clean = clean
+
+// Drainer takes events over into an outbox whose disk can be full.
+type Drainer struct {
+	w    *work
+	file *os.File
+}
+
+// NewDrainer drains the worker's files in dir.
+func NewDrainer(dir string) (*Drainer, error) {
+	out, err := openOutbox(dir, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{out: out, follow: follower{dir: dir, logLimit: 1 << 30, maxLine: maxLine, at: out.at}}
+	return &Drainer{w, out.file}, nil
+}
+
+// Drain reports whether it failed because the disk is full, and any other failure.
+func (d *Drainer) Drain(ctx context.Context, full bool) (diskFull bool, err error) {
+	d.w.out.file = d.file
+	if full {
+		if d.w.out.file, err = os.OpenFile("/dev/full", os.O_RDWR, 0); err != nil {
+			return false, err
+		}
+		defer d.w.out.file.Close()
+	}
+	err = d.w.drain(ctx, false)
+	if isDiskFull(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Events are those in the outbox.
+func (d *Drainer) Events() ([]api.Event, error) {
+	d.w.out.file = d.file
+	return d.w.out.read(1)
+}

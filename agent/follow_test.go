@@ -255,3 +255,39 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+// What the outbox had no space for is read again when there is some.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	d, err := agent.NewDrainer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, full := range []bool{false, true, true, false, true, false} {
+		write(t, filepath.Join(dir, "events.jsonl"), line(i))
+		write(t, filepath.Join(dir, "stderr.log"), fmt.Sprintf("%d\n", i))
+		failed, err := d.Drain(t.Context(), full)
+		if err != nil || failed != full {
+			t.Fatalf("disk full: %v, %v; want %v", failed, err, full)
+		}
+	}
+	events, err := d.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metrics []float64
+	var printed []string
+	for i, e := range events {
+		if e.Seq != int64(i+1) {
+			t.Errorf("event %d has number %d", i+1, e.Seq)
+		}
+		if e.Event == api.EventMetric {
+			metrics = append(metrics, *e.Value)
+		} else {
+			printed = append(printed, e.Msg)
+		}
+	}
+	if !reflect.DeepEqual(metrics, []float64{0, 1, 2, 3, 4, 5}) || strings.Join(printed, "\n") != "0\n1\n2\n3\n4\n5" {
+		t.Errorf("metrics %v, printed %q", metrics, printed)
+	}
+}
