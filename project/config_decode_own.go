@@ -24,6 +24,29 @@ func (f *DataFile) decode(d *decoder, n *node, path string) {
 	d.decodeStruct(n, reflect.ValueOf(f).Elem(), path)
 }
 
+// decode reads a scheme. The annotation tool has dozens of types, and what a key holds depends on the type: only the
+// keys that a type's labels are read from are held to their form, the others are taken when they have it.
+func (s *Scheme) decode(d *decoder, n *node, path string) {
+	judged := []string{"annotation_type", "name", "description"}
+	switch t := n.get("annotation_type"); {
+	case t == nil:
+	case slices.Contains([]string{"radio", "select", "multiselect"}, t.text):
+		judged = append(judged, "labels")
+	case t.text == "likert":
+		judged = append(judged, "labels", "size")
+	}
+	trial := &decoder{budget: d.budget}
+	trial.decodeStruct(n, reflect.ValueOf(s).Elem(), path)
+	d.budget = trial.budget
+	d.warns = append(d.warns, trial.warns...)
+	for _, p := range trial.errs {
+		key, _, _ := strings.Cut(strings.TrimPrefix(p.Path, path+"."), "[")
+		if n.kind != kindMap || d.budget < 0 || slices.Contains(judged, key) {
+			d.errs = append(d.errs, p)
+		}
+	}
+}
+
 func (l *Label) decode(d *decoder, n *node, path string) {
 	switch n.kind {
 	case kindList:

@@ -83,7 +83,7 @@ func named(n *node, path string) string {
 	if n.env {
 		return ""
 	}
-	return ": " + path
+	return ": " + printable(path)
 }
 
 //go:embed config_tool_types.txt
@@ -128,7 +128,7 @@ func (d *decoder) checkType(n, t *node, at string) {
 			d.fail(size, at+".size", "", "must be 2 or more, and 1000 or less")
 		}
 	}
-	if labels == nil || labels.kind != kindList {
+	if labels == nil || labels.kind != kindList || !slices.Contains([]string{"radio", "select", "multiselect", "likert"}, t.text) {
 		return
 	}
 	if len(labels.list) == 0 {

@@ -94,7 +94,7 @@ func (d *decoder) checkBackendName(n *node, at string, c *Config) {
 		return
 	}
 	if names := backendNames(c); !slices.Contains(names, n.text) {
-		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", strings.Join(names, ", "))
+		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", printable(strings.Join(names, ", ")))
 	}
 }
 
@@ -106,7 +106,7 @@ func (d *decoder) checkPlaces(n *node, c *Config) {
 	for _, e := range n.entries {
 		if !slices.Contains(names, e.key.text) {
 			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), d.suggest(e.key.text, names),
-				"names no backend; there is %s", strings.Join(names, ", "))
+				"names no backend; there is %s", printable(strings.Join(names, ", ")))
 		}
 	}
 }

@@ -123,16 +123,21 @@ func shown(s string) string {
 	return harmless(s)
 }
 
-// harmless is a text without control characters, those that turn the direction of writing included, and not long.
+// harmless is a text without control characters, and not long.
 func harmless(s string) string {
-	r := []rune(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, s))
+	r := []rune(printable(s))
 	if len(r) > 60 {
 		return string(r[:60]) + "…"
 	}
 	return string(r)
+}
+
+// printable is a text without control characters, those that turn the direction of writing included.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, s)
 }
