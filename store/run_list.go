@@ -71,12 +71,14 @@ func (d *DB) Runs(ctx context.Context, f RunFilter) ([]Run, string, error) {
 		where = append(where, fmt.Sprintf("(%s, seq) %s (?, ?)", key, than))
 		args = append(args, c.Key, c.Seq)
 	}
-	sql := `SELECT ` + runColumns + ` FROM runs`
+	// The page is found first and read then: sorting whole rows would move all their JSON about.
+	page := `SELECT seq FROM runs`
 	if len(where) > 0 {
-		sql += ` WHERE ` + strings.Join(where, " AND ")
+		page += ` WHERE ` + strings.Join(where, " AND ")
 	}
-	sql += fmt.Sprintf(" ORDER BY %s %s, seq %s LIMIT %d", key, order, order, limit+1)
-	rows, err := d.r.QueryContext(ctx, sql, args...)
+	by = fmt.Sprintf(" ORDER BY %s %s, seq %s", key, order, order)
+	page += fmt.Sprintf("%s LIMIT %d", by, limit+1)
+	rows, err := d.r.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE seq IN (`+page+`)`+by, args...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}

@@ -48,7 +48,7 @@ CREATE TABLE runs (
   n_predictions     INTEGER,
   pruned_at         REAL
 ) STRICT;
-CREATE INDEX runs_by_status ON runs (status, seq);
+CREATE INDEX runs_by_status ON runs (status, created_at, seq);
 CREATE INDEX runs_by_created_at ON runs (created_at, seq);
 
 -- The items of a run in the order of its bundle. Text is there for the items that get predictions, cut short.
