@@ -210,7 +210,7 @@ func TestOutputInPieces(t *testing.T) {
 	var printed strings.Builder
 	r := rand.New(rand.NewPCG(7, 7))
 	for i := range 2000 {
-		printed.WriteString(fmt.Sprintf("%d %s\n", i, strings.Repeat("é", r.IntN(80))))
+		fmt.Fprintf(&printed, "%d %s\n", i, strings.Repeat("é", r.IntN(80)))
 	}
 	dir := t.TempDir()
 	follower := agent.NewFollower(dir, 1<<20)

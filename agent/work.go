@@ -63,7 +63,7 @@ func Work(ctx context.Context, job api.Job, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer out.close()
+	defer out.close() //nolint:errcheck // each write was checked
 	w := newWork(ctx, job, o, own, out)
 	err = w.run(ctx)
 	w.leave()
