@@ -73,6 +73,7 @@ func (s *Study) CheckTrainable(ctx context.Context, schemes []string) error {
 func (s *Study) ready(ctx context.Context, v *view, x api.Scheme) (Readiness, error) {
 	r := Readiness{SchemeSummary: api.SchemeSummary{
 		Name: x.Name, AnnotationType: x.AnnotationType, Kind: x.Kind, Trainers: []string{}, NItems: len(v.items.items), LabelCounts: []api.LabelCount{},
+		PredictsUnlabeled: s.cfg.ModelTraining.Writeback.IncludeUnlabeled,
 	}, Splits: map[string]int{}}
 	for _, c := range s.cfg.AnnotationSchemes {
 		if c.Name == x.Name {

@@ -935,6 +935,8 @@ export interface components {
              */
             n_unlabeled: number;
             name: string;
+            /** @description A run predicts those too (writeback.include_unlabeled) */
+            predicts_unlabeled: boolean;
             /** @description Why it cannot be trained now, as a sentence; empty when it can */
             reason: string;
             trainable: boolean;

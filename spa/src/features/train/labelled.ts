@@ -14,7 +14,9 @@ export function labelledSentence(scheme: SchemeSummary): string {
     `${count(scheme.n_labeled)} labelled`,
     labels.join(", "),
     scheme.agreement === null ? "" : `α ${scheme.agreement.toFixed(2)}`,
-    scheme.n_unlabeled > 0 ? `predicts ${count(scheme.n_unlabeled)} unlabelled` : "",
+    scheme.n_unlabeled > 0
+      ? `${scheme.predicts_unlabeled ? "predicts " : ""}${count(scheme.n_unlabeled)} unlabelled`
+      : "",
   ]
     .filter(Boolean)
     .join(" · ");
