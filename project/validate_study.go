@@ -3,7 +3,6 @@ package project
 import (
 	_ "embed" // the annotation tool's types of schemes
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +55,11 @@ func (d *decoder) checkFiles(root *node, c *Config) {
 }
 
 func (d *decoder) checkFile(n *node, at string, c *Config) {
+	if encoding := n.get("encoding"); encoding != nil && encoding.kind == kindText {
+		if _, err := decoderOf(encoding.text); err != nil {
+			d.fail(encoding, at+".encoding", "", "is no encoding that is known; save the file as utf-8")
+		}
+	}
 	if p := n.get("path"); p != nil {
 		n = p
 	}
@@ -64,17 +68,17 @@ func (d *decoder) checkFile(n *node, at string, c *Config) {
 	}
 	path := c.DataPath(DataFile{Path: n.text})
 	s, err := os.Stat(path)
-	switch ext := strings.ToLower(filepath.Ext(path)); {
+	switch format := dataFormats[suffix(path)]; {
 	case err != nil && os.IsNotExist(err):
 		d.fail(n, at, "", "is a file that does not exist%s", named(n, path))
 	case err != nil:
 		d.fail(n, at, "", "is a file that cannot be read%s", named(n, path))
 	case s.IsDir():
 		d.fail(n, at, "", "is a folder%s; name the files in it", named(n, path))
-	case ext == ".parquet":
-		d.warn(n, at, "", "is a parquet file, which only the annotation tool reads; its items are not trained on")
-	case !slices.Contains([]string{".json", ".jsonl", ".csv", ".tsv"}, ext):
-		d.fail(n, at, "", "is of a kind that cannot be read; data files end in .json, .jsonl, .csv or .tsv")
+	case format == formatParquet:
+		d.fail(n, at, "", "is a parquet file, which is not read here; write it as .jsonl")
+	case format == 0:
+		d.fail(n, at, "", "is of a kind that cannot be read; data files are .json, .jsonl, .csv or .tsv")
 	}
 }
 

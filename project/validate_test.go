@@ -161,7 +161,8 @@ func TestProblemsOfTheStudy(t *testing.T) {
 		"data as a number":     {"[data/reviews.json]", "[3]", "2:14 data_files[0] must be a path or a map with a path, not a whole number"},
 		"data without a path":  {"[data/reviews.json]", "[{encoding: utf-8}]", "2:14 data_files[0].path is missing"},
 		"data is a folder":     {"[data/reviews.json]", "[data]", "2:14 data_files[0] is a folder: DIR/data; name the files in it"},
-		"data is no data":      {"[data/reviews.json]", "[config.yaml]", "2:14 data_files[0] is of a kind that cannot be read; data files end in .json, .jsonl, .csv or .tsv"},
+		"data is no data":      {"[data/reviews.json]", "[config.yaml]", "2:14 data_files[0] is of a kind that cannot be read; data files are .json, .jsonl, .csv or .tsv"},
+		"encoding":             {"[data/reviews.json]", "[{path: data/reviews.json, encoding: utf-9}]", "2:48 data_files[0].encoding is no encoding that is known; save the file as utf-8"},
 		"data is not there":    {"[data/reviews.json]", "[data/nope.json]", "2:14 data_files[0] is a file that does not exist: DIR/data/nope.json"},
 		"directory":            {"data_files: [data/reviews.json]", "data_directory: nope", "2:17 data_directory is no folder: DIR/nope"},
 		"no schemes":           {"annotation_schemes:\n  - {annotation_type: radio, name: sentiment, description: How is it, labels: [positive, negative]}\n", "", "1:1 annotation_schemes is missing: the study asks nothing"},
@@ -245,15 +246,15 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestParquetIsLeftToTheAnnotationTool(t *testing.T) {
+func TestParquetIsRefused(t *testing.T) {
 	path := writeStudy(t, strings.Replace(study, "reviews.json", "reviews.parquet", 1))
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "data", "reviews.parquet"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, r := project.Load(path)
-	want := []string{"2:14 data_files[0] is a parquet file, which only the annotation tool reads; its items are not trained on"}
-	if got := found(r.Warnings); c == nil || !slices.Equal(got, want) {
-		t.Errorf("got %q and %q, want the warning %q", found(r.Errors), got, want)
+	_, r := project.Load(path)
+	want := []string{"2:14 data_files[0] is a parquet file, which is not read here; write it as .jsonl"}
+	if got := found(r.Errors); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
