@@ -25,7 +25,7 @@ func main() {
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		log.New(os.Stderr, "bench: ", 0).Print(err)
-		os.Exit(1) //nolint:forbidigo // this is the program's main
+		os.Exit(1)
 	}
 }
 
