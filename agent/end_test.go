@@ -87,6 +87,13 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("finish = %+v, want out_of_memory with the figures", f)
 	}
 	b.gone()
+
+	// A model that is mapped from its file is not held in memory.
+	b = newBench(t, append([]agenttest.Step{{"map", filepath.Join(t.TempDir(), "model"), 400}, {"sleep", 1}}, agenttest.Good(1)...)...)
+	b.job.Spec.Limits.MaxRAMMB = &limit
+	if f := b.finish(); f.ErrorCode != "" {
+		t.Errorf("finish = %+v, want a success", f)
+	}
 }
 
 // What a worker leaves behind does not hold up the end of the run, and does not survive it (T29, P8).
@@ -169,7 +176,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, value := range env {
 		if strings.Contains(value, "secret") {
-			t.Errorf("the worker sees %s", name)
+			t.Errorf("the worker sees it in %s", name)
 		}
 	}
 }

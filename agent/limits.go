@@ -43,25 +43,25 @@ type meter struct {
 	next    time.Time
 }
 
-// over reports what the tree uses when that is more than allowed. Resident sizes count shared pages several times, so
-// they only raise the suspicion; the shared sizes decide.
+// over reports what the tree uses when that is more than allowed. Resident sizes count shared pages several times and
+// mapped files with them, so they only raise the suspicion.
 func (m *meter) over(now time.Time) (float64, bool) {
 	if m.limitMB <= 0 || now.Before(m.next) {
 		return 0, false
 	}
 	began := time.Now()
 	all := measured(tree(os.Getpid(), ""))
-	var resident, shared float64
+	var used float64
 	for _, p := range all {
-		resident += p.rssMB
+		used += p.rssMB
 	}
-	if resident > float64(m.limitMB) {
+	if used > float64(m.limitMB) {
+		used = 0
 		for _, p := range all {
-			shared += sharedMB(p)
+			used += ownMB(p)
 		}
-		resident = shared
 	}
-	m.peakMB = max(m.peakMB, resident)
+	m.peakMB = max(m.peakMB, used)
 	m.next = began.Add(50 * time.Since(began)) // a long process table must not cost more than 2 % of a core
-	return resident, resident > float64(m.limitMB)
+	return used, used > float64(m.limitMB)
 }

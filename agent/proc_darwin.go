@@ -64,7 +64,7 @@ func carries(pid int, variable string) bool {
 	return err == nil && bytes.Contains(b, []byte("\x00"+variable+"\x00"))
 }
 
-func sharedMB(p proc) float64 { return p.rssMB }
+func ownMB(p proc) float64 { return p.rssMB }
 
 func oomKills() int64 { return 0 }
 

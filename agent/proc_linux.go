@@ -74,21 +74,24 @@ func carries(pid int, variable string) bool {
 	return bytes.HasPrefix(b, []byte(variable+"\x00")) || bytes.Contains(b, []byte("\x00"+variable+"\x00"))
 }
 
-// sharedMB is the process's memory with shared pages divided among those who share them, where the kernel tells. It is
-// too slow to ask all the time.
-func sharedMB(p proc) float64 {
+// ownMB is the memory that the process itself takes, as far as the kernel tells: pages shared with others are divided
+// among them, and pages of mapped files, which can be dropped, do not count. It is too slow to ask all the time.
+func ownMB(p proc) float64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/smaps_rollup")
 	if err != nil {
 		return p.rssMB
 	}
+	kb := map[string]float64{}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-			if f := strings.Fields(rest); len(f) > 0 {
-				if kb, err := strconv.ParseFloat(f[0], 64); err == nil {
-					return kb / 1024
-				}
-			}
+		if f := strings.Fields(line); len(f) == 3 {
+			kb[f[0]], _ = strconv.ParseFloat(f[1], 64)
 		}
+	}
+	if anon, ok := kb["Pss_Anon:"]; ok {
+		return (anon + kb["Pss_Shmem:"]) / 1024
+	}
+	if pss, ok := kb["Pss:"]; ok {
+		return pss / 1024
 	}
 	return p.rssMB
 }

@@ -1,6 +1,7 @@
 """A worker for tests: does the steps that the spec's params list under "script", one after another."""
 
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -109,6 +110,13 @@ def do(spec, step):
         daemon(bool(args))
     elif name == "child":
         child(bool(args))
+    elif name == "map":  # a file of so many MB, which takes no memory of its own
+        with open(args[0], "wb") as big:
+            big.truncate(args[1] << 20)
+        with open(args[0], "rb") as big:
+            HELD.append(mmap.mmap(big.fileno(), 0, access=mmap.ACCESS_READ))
+        for at in range(0, args[1] << 20, 4096):
+            HELD[-1][at]
     elif name == "alloc":
         HELD.append(bytearray(os.urandom(1 << 20)) * args[0])
     elif name == "flood":
@@ -118,8 +126,12 @@ def do(spec, step):
     elif name == "touch":
         open(args[0], "w").close()
     elif name == "env":
+        seen = dict(os.environ)
+        for name in ("environ", "cmdline"):  # what any process of the job can read of its shim
+            with open("/proc/%d/%s" % (os.getppid(), name), "rb") as parent:
+                seen["shim's " + name] = parent.read().decode("utf-8", "replace")
         with open(args[0], "w") as out:
-            json.dump(dict(os.environ), out)
+            json.dump(seen, out)
     elif name == "import":
         __import__(args[0])
     elif name == "predictions":
