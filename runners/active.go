@@ -22,10 +22,11 @@ type active struct {
 	stopOnce sync.Once
 
 	mu      sync.Mutex
-	since   time.Time // when it left the queue, or this server took it up again (C3)
-	heard   time.Time // when its agent last spoke; zero while none is expected to
-	working bool      // an agent is to speak, so its silence counts
-	silent  bool      // it was silent for too long: nobody will report the end
+	since   time.Time  // when it left the queue, or this server took it up again (C3)
+	heard   time.Time  // when its agent last spoke; zero while none is expected to
+	working bool       // an agent is to speak, so its silence counts
+	fault   *api.Error // why it ends, should the database not take it
+	silent  bool       // it was silent for too long: nobody will report the end
 }
 
 // activate takes a run up. It opens the run's logs where the last server left them. The flag of a cancel is read after the
@@ -99,6 +100,20 @@ func (a *active) untilStop(ctx context.Context) (context.Context, context.Cancel
 		cancel()
 		watch.Wait()
 	}
+}
+
+// fail ends the work by a fault of this server.
+func (a *active) fail(e *api.Error) {
+	a.mu.Lock()
+	a.fault = e
+	a.mu.Unlock()
+	a.end()
+}
+
+func (a *active) failed() *api.Error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fault
 }
 
 // hear notes that the agent has spoken.

@@ -62,6 +62,9 @@ func (d desk) Progress(ctx context.Context, job api.Job, events []api.Event) (ap
 		up.Received = &got
 		return d.s.db.UpdateRun(ctx, a.id, up)
 	})
+	if isDiskFull(err) {
+		a.fail(runError(err, "", "")) // an agent would try for minutes, while nothing of the run can be kept
+	}
 	if err != nil {
 		return api.Answer{}, fmt.Errorf("take events of run %s: %w", a.id, err)
 	}
@@ -148,7 +151,12 @@ func (d desk) Predictions(ctx context.Context, job api.Job, path string) error {
 	if err := d.s.withinLimit(st); err != nil {
 		return err
 	}
-	return d.s.storePredictions(ctx, a, f)
+	err = d.s.storePredictions(ctx, a, f)
+	if isDiskFull(err) {
+		e := runError(err, "", "")
+		return api.Conflictf(e.Code, "%s", e.Message).WithHint("%s", e.Hint).WithCause(err) // refused: it would not be better soon
+	}
+	return err
 }
 
 func (s *Supervisor) withinLimit(st fs.FileInfo) error {

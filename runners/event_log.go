@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"potato/api"
 	"potato/store"
@@ -156,7 +155,7 @@ func (l *eventLog) undo(err error) error {
 	for name, f := range l.files {
 		err = errors.Join(err, f.Truncate(l.got.Bytes[name]))
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isDiskFull(err) {
 		return store.DiskFull(err)
 	}
 	return err

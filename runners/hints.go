@@ -1,6 +1,12 @@
 package runners
 
-import "potato/api"
+import (
+	"errors"
+	"syscall"
+
+	"potato/api"
+	"potato/store"
+)
 
 // hints say what to do about a failed run, by the error's code, when whoever found it had nothing better to say (N7, §11).
 // Every code that a run may end with is here; a test holds the list against SPEC.
@@ -58,8 +64,16 @@ func WithHint(e *api.Error) *api.Error {
 // whole, and the run gets the code and words of the part of its way that broke.
 func runError(err error, code, sentence string) *api.Error {
 	e := api.AsError(err)
-	if e.Kind == api.KindInternal {
+	switch {
+	case e.Kind != api.KindInternal:
+	case isDiskFull(err):
+		e = store.DiskFull(err)
+	default:
 		e = api.Unavailablef(code, "%s", sentence).WithCause(err)
 	}
 	return WithHint(e)
+}
+
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || api.HasCode(err, "disk_full")
 }

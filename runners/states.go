@@ -73,6 +73,8 @@ func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus,
 		s.removeJob(a.id)
 		s.endCancelled(ctx, a.id, from)
 		return
+	case a.failed() != nil:
+		e = a.failed()
 	case r.ErrorCode != "":
 		e = WithHint(api.Unavailablef(r.ErrorCode, "%s", r.Error).WithHint("%s", r.Hint))
 	}

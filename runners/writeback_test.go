@@ -144,3 +144,27 @@ func TestDeleteRun(t *testing.T) {
 		t.Errorf("got %d runs, want none", len(list.Runs))
 	}
 }
+
+func TestOnlyIfBetter(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  writeback: {schemas: [sentiment], only_if_better: true}\n"), nil)
+	publish := func(predict string) api.Run {
+		t.Helper()
+		return s.await(s.create(map[string]any{"predict": predict}), api.RunSuccess)
+	}
+	first := publish("majority")
+	same := publish("majority")
+	better := publish("truth")
+	worse := publish("majority")
+	if first.Writeback.NWritten == 0 || same.Writeback.NWritten != 0 || better.Writeback.NWritten == 0 || worse.Writeback.NWritten != 0 {
+		t.Errorf("written: %d, %d, %d, %d; want the first and the better one", first.Writeback.NWritten, same.Writeback.NWritten,
+			better.Writeback.NWritten, worse.Writeback.NWritten)
+	}
+	if len(worse.Writeback.Warnings) != 1 || !strings.Contains(worse.Writeback.Warnings[0], string(better.RunID)) {
+		t.Errorf("got %q, want why it was not published", worse.Writeback.Warnings)
+	}
+	counts, err := s.db.CountPublished(t.Context())
+	must(t, err)
+	if len(counts) != 1 || counts[better.RunID] == 0 {
+		t.Errorf("got %v published, want the better run alone", counts)
+	}
+}

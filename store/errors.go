@@ -27,7 +27,7 @@ func writeError(err error) error {
 }
 
 // DiskFull is the error of a write that found no room. What was saved before stays as it was.
-func DiskFull(cause error) error {
+func DiskFull(cause error) *api.Error {
 	return api.Unavailablef("disk_full", "the disk of the training folder is full; nothing that was saved is lost").
 		WithHint("free some space, or move the folder with model_training.training_dir, and start the run again").
 		WithCause(cause)
