@@ -59,7 +59,7 @@ func (s *Study) buildBundle(ctx context.Context, dir string, opts BundleOptions)
 	if err != nil {
 		return api.Manifest{}, fmt.Errorf("make the bundle's folder: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	w := newBundleWriter(s.cfg, v, tmp, opts.IncludeUnlabeled)
 	for _, q := range questions {
 		t, _, err := s.targets(ctx, v, q)

@@ -84,7 +84,7 @@ func (b *Bundle) rows(split string) iter.Seq2[api.BundleItem, error] {
 			yield(api.BundleItem{}, fmt.Errorf("read the bundle: %w", err))
 			return
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		d := pyjson.NewDecoder(bufio.NewReaderSize(f, 64<<10))
 		role := api.SplitRole(split)
 		for {

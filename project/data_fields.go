@@ -1,6 +1,7 @@
 package project
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -113,7 +114,7 @@ func (w *windowReader) at(off int64, n int) ([]byte, error) {
 	got, err := w.in.ReadAt(w.buf[:size], off)
 	if got < n {
 		w.buf = w.buf[:0]
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = errDataChanged
 		}
 		return nil, err

@@ -142,7 +142,7 @@ func (f *dataFile) open() (dataReader, error) {
 	if f.decode == nil {
 		return dataReader{File: in}, nil
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	if f.copy == nil {
 		if f.copy, err = f.transcode(in); err != nil {
 			return dataReader{}, err
@@ -181,7 +181,7 @@ func (f *dataFile) index(ctx context.Context) (*filePart, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	from, err := start(in)
 	if err != nil {
 		return nil, f.cannotRead(err)
@@ -280,7 +280,7 @@ func (f *dataFile) lineAt(off int64) int {
 	if err != nil {
 		return 0
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	line := 1
 	buf := make([]byte, 64<<10)
 	for r := io.NewSectionReader(in, 0, off); ; {

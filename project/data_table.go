@@ -13,7 +13,6 @@ type tableLayout struct {
 	delimiter byte
 	quotes    bool
 	columns   []string
-	warned    bool
 }
 
 func (t tableLayout) column(name string) int {

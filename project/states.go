@@ -107,7 +107,7 @@ func (s *stateRead) once(path, dir string, items *itemIndex, questions []*questi
 		s.err = err
 		return
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	if s.stamp, err = in.Stat(); err != nil {
 		s.err = err
 		return

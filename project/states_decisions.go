@@ -75,7 +75,7 @@ func readDecisions(path string, items *itemIndex, questions []*question) ([]map[
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	p := &stateParser{d: pyjson.NewDecoder(in)}
 	by := make([]map[int32][]string, len(questions))
 	for i := range by {

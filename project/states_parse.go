@@ -75,7 +75,6 @@ type stateParser struct {
 	seeds     []seed // in the order of the file
 	changes   []seed // schemes whose answer the annotator changed
 	pairs     [][]pair
-	ids       []byte
 }
 
 func parseState(r io.Reader, dir string, items *itemIndex, questions []*question) (*annotator, error) {

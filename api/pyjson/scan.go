@@ -221,8 +221,7 @@ func (d *Decoder) literal() ([]byte, error) {
 scan:
 	for {
 		for ; d.pos < len(d.buf); d.pos++ {
-			c := d.buf[d.pos]
-			if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' || c == '.') {
+			if !inLiteral(d.buf[d.pos]) {
 				break scan
 			}
 		}
@@ -244,6 +243,10 @@ scan:
 		return nil, d.Errorf("%q is no JSON value", truncate(text))
 	}
 	return text, nil
+}
+
+func inLiteral(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' || c == '.'
 }
 
 func truncate(b []byte) []byte {
