@@ -162,7 +162,7 @@ func TestProblemsOfTheStudy(t *testing.T) {
 		"data without a path":  {"[data/reviews.json]", "[{encoding: utf-8}]", "2:14 data_files[0].path is missing"},
 		"data is a folder":     {"[data/reviews.json]", "[data]", "2:14 data_files[0] is a folder: DIR/data; name the files in it"},
 		"data is no data":      {"[data/reviews.json]", "[config.yaml]", "2:14 data_files[0] is of a kind that cannot be read; data files are .json, .jsonl, .csv or .tsv"},
-		"encoding":             {"[data/reviews.json]", "[{path: data/reviews.json, encoding: utf-9}]", "2:48 data_files[0].encoding is no encoding that is known; save the file as utf-8"},
+		"encoding":             {"[data/reviews.json]", "[{path: data/reviews.json, encoding: utf-9}]", "2:50 data_files[0].encoding is no encoding that is known; save the file as utf-8"},
 		"data is not there":    {"[data/reviews.json]", "[data/nope.json]", "2:14 data_files[0] is a file that does not exist: DIR/data/nope.json"},
 		"directory":            {"data_files: [data/reviews.json]", "data_directory: nope", "2:17 data_directory is no folder: DIR/nope"},
 		"no schemes":           {"annotation_schemes:\n  - {annotation_type: radio, name: sentiment, description: How is it, labels: [positive, negative]}\n", "", "1:1 annotation_schemes is missing: the study asks nothing"},
