@@ -75,7 +75,7 @@ func (f *follower) events(final bool) (recs []record, more bool, err error) {
 	if file == nil {
 		return nil, false, nil
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read from
 
 	rewritten, size, err := f.rewritten(file)
 	if err != nil {

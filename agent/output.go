@@ -22,7 +22,7 @@ func (f *follower) output(name string, at *int64, final bool) (recs []record, mo
 	if err != nil {
 		return nil, false, fmt.Errorf("follow %s: %w", name, err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read from
 	info, err := file.Stat()
 	if err != nil {
 		return nil, false, fmt.Errorf("follow %s: %w", name, err)

@@ -51,7 +51,7 @@ func processes() []proc {
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
+	defer dir.Close() //nolint:errcheck // only read from
 	names, _ := dir.Readdirnames(-1)
 	var all []proc
 	for _, name := range names {

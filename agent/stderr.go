@@ -112,7 +112,7 @@ func stderrTail(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read from
 	info, err := f.Stat()
 	if err != nil {
 		return nil

@@ -22,9 +22,9 @@ var workerSource []byte
 // argv that starts it so.
 func Main(run func() int) {
 	if len(os.Args) == 2 && os.Args[1] == shimArg {
-		os.Exit(agent.Exec(os.Stdin)) //nolint:forbidigo // it stands for the main of a test program
+		os.Exit(agent.Exec(os.Stdin))
 	}
-	os.Exit(run()) //nolint:forbidigo // it stands for the main of a test program
+	os.Exit(run())
 }
 
 const shimArg = "exec"
