@@ -18,7 +18,7 @@ interface NoticeProps {
 /** A sentence that stands out: what happened, below it what to do, at the right the means to do it. */
 export function Notice({ tone = "plain", title, children, action, alert = false }: NoticeProps) {
   return (
-    <div className={classes.notice} data-tone={tone} role={alert ? "alert" : undefined}>
+    <div className={classes.notice} data-tone={tone} role={alert ? "alert" : "note"}>
       <span className={classes.icon}>
         <Icon name={icons[tone]} />
       </span>

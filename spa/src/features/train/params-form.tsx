@@ -1,4 +1,13 @@
-import { Button, NumberInput, Select, SimpleGrid, Switch, TagsInput, TextInput } from "@mantine/core";
+import {
+  Button,
+  NumberInput,
+  type NumberInputProps,
+  Select,
+  SimpleGrid,
+  Switch,
+  TagsInput,
+  TextInput,
+} from "@mantine/core";
 import { useState } from "react";
 import { type Field, valueText } from "./params";
 
@@ -79,12 +88,12 @@ function ParamInput({ field, value, problem, onChange }: ParamInputProps) {
     case "integer":
     case "number":
       return (
-        <NumberInput
+        <ParamNumber
           {...common}
           allowDecimal={field.kind === "number"}
           placeholder={field.nullable ? "none" : undefined}
-          value={typeof value === "number" ? value : ""}
-          onChange={(v) => onChange(v === "" ? empty : v)}
+          value={value}
+          onChange={(v) => onChange(v ?? empty)}
         />
       );
     case "texts":
@@ -109,6 +118,28 @@ function ParamInput({ field, value, problem, onChange }: ParamInputProps) {
     case "json":
       return <JsonInput {...common} value={value} onChange={onChange} />;
   }
+}
+
+interface ParamNumberProps extends Omit<NumberInputProps, "value" | "onChange"> {
+  value: unknown;
+  onChange: (value: number | undefined) => void;
+}
+
+/** A number that may be half typed: "2." is kept as it stands until it has become 2.5. */
+function ParamNumber({ value, onChange, ...rest }: ParamNumberProps) {
+  const [typed, setTyped] = useState<string | number>("");
+  const known = typeof value === "number" && !Number.isNaN(value) ? value : "";
+  const shown = typed !== "" && Object.is(Number(typed), value) ? typed : known;
+  return (
+    <NumberInput
+      {...rest}
+      value={shown}
+      onChange={(next) => {
+        setTyped(next);
+        onChange(next === "" ? undefined : Number(next));
+      }}
+    />
+  );
 }
 
 interface JsonInputProps {
