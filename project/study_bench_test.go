@@ -178,3 +178,39 @@ func BenchmarkBundle(b *testing.B) {
 		})
 	}
 }
+
+// Ten thousand items, three of eight annotators on each, five classes: the patterns of votes hardly repeat.
+func BenchmarkConsensus(b *testing.B) {
+	f := newFolder(b, moodScheme)
+	f.data = "[items.jsonl]"
+	var items strings.Builder
+	votes := make([]map[string]string, 8)
+	for i := range 10_000 {
+		id := strconv.Itoa(i)
+		fmt.Fprintf(&items, "{\"id\": %q, \"text\": \"x\"}\n", id)
+		for j := range 3 {
+			who := (i*5 + j*(1+i%3)) % 8
+			if votes[who] == nil {
+				votes[who] = map[string]string{}
+			}
+			votes[who][id] = radio("mood", fmt.Sprint("class ", (i+i*i%7/(3+j))%5))
+		}
+	}
+	f.write("items.jsonl", items.String())
+	for who, answers := range votes {
+		f.label(fmt.Sprint("user", who), answers)
+	}
+	for _, aggregation := range []string{"majority", "consensus"} {
+		f.train = "aggregation: " + aggregation
+		cfg := f.config()
+		b.Run(aggregation, func(b *testing.B) {
+			for b.Loop() {
+				s := project.OpenStudy(cfg)
+				if _, err := s.Readiness(context.Background(), "mood"); err != nil {
+					b.Fatal(err)
+				}
+				_ = s.Close()
+			}
+		})
+	}
+}
