@@ -64,6 +64,7 @@ func serve(path string) int {
 // TestP3KilledAtAnyMoment kills the server at random moments of a run, again and again: the run ends as a success with
 // every prediction once, or it ends with the reason; it is never left in the middle.
 func TestP3KilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)
 	rounds := 8

@@ -78,6 +78,9 @@ func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus,
 	case r.ErrorCode != "":
 		e = WithHint(api.Unavailablef(r.ErrorCode, "%s", r.Error).WithHint("%s", r.Hint))
 	}
+	if from == api.RunBuilding {
+		s.remove(a.id, s.folder(a.id).bundle()) // half of a bundle helps nobody, and the disk may be full
+	}
 	s.noteFailure(ctx, a, r, e)
 	s.removeJob(a.id)
 	s.endError(ctx, a.id, from, e)
@@ -134,8 +137,10 @@ func (s *Supervisor) end(ctx context.Context, id api.RunID, from, to api.RunStat
 }
 
 // removeJob removes a local agent's folder: after the end of a run it is no longer needed.
-func (s *Supervisor) removeJob(id api.RunID) {
-	if err := os.RemoveAll(s.folder(id).job()); err != nil {
-		s.log.Warn("cannot remove the job's folder", "run", id, "err", err)
+func (s *Supervisor) removeJob(id api.RunID) { s.remove(id, s.folder(id).job()) }
+
+func (s *Supervisor) remove(id api.RunID, path string) {
+	if err := os.RemoveAll(path); err != nil {
+		s.log.Warn("cannot remove what the run no longer needs", "run", id, "path", path, "err", err)
 	}
 }

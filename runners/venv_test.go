@@ -62,6 +62,7 @@ def train(job):
 `
 
 func TestPackagesAreInstalledOnce(t *testing.T) {
+	t.Parallel()
 	c := runnertest.Study(t, fmt.Sprintf("  packages: [%q]\n", wheel(t)))
 	must(t, os.WriteFile(filepath.Join(c.TrainersPath(), "needy.py"), []byte(needy), 0o600))
 	s := start(t, c, nil)
@@ -90,6 +91,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 }
 
 func TestPackagesThatCannotBeInstalled(t *testing.T) {
+	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "nothing-1.0-py3-none-any.whl")
 	s := start(t, runnertest.Study(t, fmt.Sprintf("  packages: [%q]\n", missing)), nil)
 	r := s.await(s.create(nil), api.RunError)
