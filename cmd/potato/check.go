@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -71,11 +70,11 @@ func (c *checkCommand) known(config *project.Config) error {
 // describeCheck is a report for people: the verdict first, then a line for each finding, with what to do about it.
 func describeCheck(r api.CheckReport) *lines {
 	l := &lines{}
-	fmt.Fprintf(l, "%s: %s\n", r.Backend, oneLine(r.Summary))
+	l.addf("%s: %s\n", r.Backend, oneLine(r.Summary))
 	for _, item := range r.Items {
-		fmt.Fprintf(l, "  %-4s  %s: %s\n", item.Level, item.Topic, oneLine(item.Text))
+		l.addf("  %-4s  %s: %s\n", item.Level, item.Topic, oneLine(item.Text))
 		if item.Hint != "" {
-			fmt.Fprintf(l, "        %s\n", oneLine(item.Hint))
+			l.addf("        %s\n", oneLine(item.Hint))
 		}
 	}
 	return l

@@ -33,7 +33,7 @@ type lines struct{ strings.Builder }
 func (l *lines) problems(r *project.Report, mark string, problems []api.Problem) {
 	for _, p := range problems {
 		if p.Line > 0 {
-			fmt.Fprintf(l, "%s:%d:%d: ", r.File, p.Line, p.Column)
+			l.addf("%s:%d:%d: ", r.File, p.Line, p.Column)
 		}
 		l.WriteString(mark + p.Message)
 		if p.Suggestion != "" {
@@ -42,6 +42,8 @@ func (l *lines) problems(r *project.Report, mark string, problems []api.Problem)
 		l.WriteByte('\n')
 	}
 }
+
+func (l *lines) addf(format string, args ...any) { l.WriteString(fmt.Sprintf(format, args...)) }
 
 func (l *lines) writeTo(w io.Writer) error {
 	_, err := io.WriteString(w, l.String())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"potato/api"
@@ -52,14 +51,14 @@ func describeTrainer(l *lines, t api.Trainer) {
 	for i, k := range t.Kinds {
 		kinds[i] = string(k)
 	}
-	fmt.Fprintf(l, "%s: %s\n", t.Name, oneLine(t.Description))
-	fmt.Fprintf(l, "  takes %s; licence %s\n", strings.Join(kinds, ", "), oneLine(t.Licence))
+	l.addf("%s: %s\n", t.Name, oneLine(t.Description))
+	l.addf("  takes %s; licence %s\n", strings.Join(kinds, ", "), oneLine(t.Licence))
 	if t.Available {
 		l.WriteString("  available\n")
 		return
 	}
-	fmt.Fprintf(l, "  not available: %s\n", oneLine(t.UnavailableReason))
+	l.addf("  not available: %s\n", oneLine(t.UnavailableReason))
 	if t.InstallHint != "" {
-		fmt.Fprintf(l, "  %s\n", oneLine(t.InstallHint))
+		l.addf("  %s\n", oneLine(t.InstallHint))
 	}
 }

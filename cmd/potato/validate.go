@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"potato/api"
 	"potato/project"
@@ -50,17 +49,17 @@ func (c *validateCommand) describe(r *project.Report) *lines {
 	warnings := count(len(r.Warnings), "warning")
 	switch {
 	case len(r.Errors) > 0 && len(r.Warnings) > 0:
-		fmt.Fprintf(l, "%s has %s and %s\n", r.File, count(len(r.Errors), "error"), warnings)
+		l.addf("%s has %s and %s\n", r.File, count(len(r.Errors), "error"), warnings)
 	case len(r.Errors) > 0:
-		fmt.Fprintf(l, "%s has %s\n", r.File, count(len(r.Errors), "error"))
+		l.addf("%s has %s\n", r.File, count(len(r.Errors), "error"))
 	case len(r.Warnings) > 0 && c.Strict:
-		fmt.Fprintf(l, "%s has %s, and --strict fails on that\n", r.File, warnings)
+		l.addf("%s has %s, and --strict fails on that\n", r.File, warnings)
 	case len(r.Warnings) > 0:
-		fmt.Fprintf(l, "%s is valid, with %s; --strict fails on that\n", r.File, warnings)
+		l.addf("%s is valid, with %s; --strict fails on that\n", r.File, warnings)
 	case len(r.Acknowledged) > 0:
-		fmt.Fprintf(l, "%s is valid, with %s acknowledged\n", r.File, count(len(r.Acknowledged), "warning"))
+		l.addf("%s is valid, with %s acknowledged\n", r.File, count(len(r.Acknowledged), "warning"))
 	default:
-		fmt.Fprintf(l, "%s is valid\n", r.File)
+		l.addf("%s is valid\n", r.File)
 	}
 	return l
 }
