@@ -157,7 +157,7 @@ func TestAgentIsKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				ctx, kill := context.WithTimeout(t.Context(), time.Duration(5+r.IntN(150))*time.Millisecond)
-				cmd := exec.CommandContext(ctx, b.o.Shim[0], agentArg)
+				cmd := exec.CommandContext(ctx, os.Args[0], agentArg)
 				cmd.Stdin = bytes.NewReader(input)
 				out, err := cmd.CombinedOutput()
 				if err != nil && ctx.Err() == nil {

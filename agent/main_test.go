@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,9 +62,11 @@ func (b *bench) work() {
 	if f := b.desk.Faults(); len(f) > 0 {
 		b.Errorf("the agent broke the protocol: %v", f)
 	}
-	if p, ok := stat(b.handle().Pid); ok && p.parent == os.Getpid() {
-		b.Errorf("the shim %d was not reaped: %+v", b.handle().Pid, p)
-	}
+	pid := b.handle().Pid
+	agenttest.Wait(b, "the shim to be reaped", func() (bool, string) {
+		p, ok := stat(pid)
+		return !ok || p.parent != os.Getpid() || pid == 0, fmt.Sprint(pid, p)
+	})
 }
 
 // finish runs the job to its end and returns the last word on it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +21,13 @@ type startedShim struct {
 	marker string
 	stdin  *os.File
 }
+
+// ours are the shims that this process has started and not reaped. It is a property of the process and of no value in it,
+// hence global: a shim whose Work ended a moment too early is reaped when the next one starts.
+var ours = struct {
+	sync.Mutex
+	shims map[int]int64 // pid: start time
+}{shims: map[int]int64{}}
 
 // startShim starts a shim in a session of its own. It does nothing until it is told to.
 func startShim(ctx context.Context, argv []string, marker string) (*startedShim, error) {
@@ -46,7 +54,20 @@ func startShim(ctx context.Context, argv []string, marker string) (*startedShim,
 	p, _ := processByPid(cmd.Process.Pid) // listed even when it has ended, until we reap it
 	s := &startedShim{pid: cmd.Process.Pid, start: p.start, marker: marker, stdin: in}
 	_ = cmd.Process.Release() // reaped by State, which works from the handle
+	reapOthers(s)
 	return s, nil
+}
+
+// reapOthers reaps what State did not wait for, and remembers s.
+func reapOthers(s *startedShim) {
+	ours.Lock()
+	defer ours.Unlock()
+	for pid, start := range ours.shims {
+		if reapEnded(api.Handle{Pid: pid, StartTime: start, BootID: bootID()}) {
+			delete(ours.shims, pid)
+		}
+	}
+	ours.shims[s.pid] = s.start
 }
 
 // tell writes one line to the shim, and with last lets go of it: from then on it lives by itself.
