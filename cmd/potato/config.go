@@ -43,7 +43,9 @@ func (l *lines) problems(r *project.Report, mark string, problems []api.Problem)
 	}
 }
 
-func (l *lines) addf(format string, args ...any) { l.WriteString(fmt.Sprintf(format, args...)) }
+func (l *lines) addf(format string, args ...any) {
+	_, _ = fmt.Fprintf(&l.Builder, format, args...) // A Builder takes everything.
+}
 
 func (l *lines) writeTo(w io.Writer) error {
 	_, err := io.WriteString(w, l.String())
