@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -54,11 +55,10 @@ func (h *Handlers) getRunArtifact(ctx context.Context, in *getArtifactInput) (*h
 		err = fmt.Errorf("artifact %T cannot seek", f)
 	}
 	if err != nil {
-		f.Close()
-		return nil, h.problem(ctx, err)
+		return nil, h.problem(ctx, errors.Join(err, f.Close()))
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // only read from
 		r, w := humachi.Unwrap(hc)
 		serveDownload(w, r, st, content)
 	}}, nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -226,7 +227,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 			t.Errorf("the stream broke off: %v", err)
 		}
 	}
-	if err := <-served; err != http.ErrServerClosed {
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}
 }

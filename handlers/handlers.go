@@ -31,7 +31,6 @@ type Options struct {
 	Debug bool
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
-	Version        string         // of the program
 	Log            *slog.Logger
 	Leaving        <-chan struct{} // closed when the server goes down: streams end
 	Now            func() time.Time

@@ -21,7 +21,7 @@ func hard(t *testing.T) (*project.Config, []string) {
 	c := runnertest.Study(t, "  writeback: {schemas: [sentiment], include_unlabeled: true}\n")
 	texts := []string{
 		"=HYPERLINK(\"http://evil.example\")", "+1", "-1+2", "@SUM(A1)", "\ttab", "\rreturn", "'quoted", "plain", "", " ",
-		"comma, \"quote\" and\nline", "crlf\r\nline", "emoji 👩‍👩‍👧 and RTL ‏עברית", "NUL \x00 inside", "\ufeffmark", "a/b|c\\d", "\u2028line", "<script>&amp;",
+		"comma, \"quote\" and\nline", "crlf\r\nline", "emoji 👩‍👩‍👧 and RTL \u200fעברית", "NUL \x00 inside", "\ufeffmark", "a/b|c\\d", "\u2028line", "<script>&amp;",
 	}
 	f, err := os.OpenFile(filepath.Join(c.Dir, "items.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
