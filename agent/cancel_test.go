@@ -24,7 +24,7 @@ func (b *bench) begin(ctx context.Context) (wait func() error) {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			b.Fatalf("Work does not return; events: %+v", b.desk.Events())
 			return nil
 		}
