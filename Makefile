@@ -92,7 +92,7 @@ FUZZTIME := 10s
 fuzz: ## Fuzz every parser of strangers' bytes, FUZZTIME each
 	@go list ./... | while read -r pkg; do \
 	  (go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true) | while read -r f; do \
-	    echo "== $$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	    echo "== $$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg"; \
 	  done; \
 	done
 
