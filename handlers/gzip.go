@@ -12,6 +12,7 @@ import (
 // not wait in a buffer, and a range is one of the file's own bytes.
 func compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept-Encoding")
 		if !takesGzip(r.Header.Get("Accept-Encoding")) {
 			next.ServeHTTP(w, r)
 			return
@@ -92,7 +93,6 @@ func (c *compressor) packs(first []byte) bool {
 
 func (c *compressor) sendHeader() {
 	c.sent = true
-	c.Header().Add("Vary", "Accept-Encoding")
 	if c.status != 0 {
 		c.ResponseWriter.WriteHeader(c.status)
 	}

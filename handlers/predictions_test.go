@@ -2,9 +2,11 @@ package handlers_test
 
 import (
 	"bufio"
+	"database/sql"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"potato/api"
 	"potato/project"
 	"potato/runners/runnertest"
+	"potato/store"
 )
 
 // hard is a study whose unlabelled items have texts that break things (T54).
@@ -196,4 +199,28 @@ func TestWritebackAndRetract(t *testing.T) {
 	s.await(failed, api.RunError)
 	s.do("POST", run(failed, "/writeback"), "{}").refused(t, 409, "no_predictions")
 	s.do("POST", run(id, "/writeback"), `{"dryrun":true}`).refused(t, 422, "invalid_request")
+}
+
+// An export that fails half-way must not look whole.
+func TestBrokenExportIsNoExport(t *testing.T) {
+	s := films(t, "")
+	id := s.trained()
+	db, err := sql.Open("sqlite", filepath.Join(s.config.TrainingPath(), store.FileName))
+	must(t, err)
+	_, err = db.Exec(`UPDATE predictions SET payload = '{' WHERE n = (SELECT max(n) FROM predictions)`)
+	must(t, err)
+	must(t, db.Close())
+	for _, format := range []string{"csv", "ndjson"} {
+		resp, err := client.Do(s.request("GET", run(id, "/predictions?format="+format), nil))
+		if err == nil {
+			_, err = io.ReadAll(resp.Body)
+			must(t, resp.Body.Close())
+		}
+		if err == nil {
+			t.Errorf("the %s looks whole", format)
+		}
+	}
+	if !strings.Contains(s.logs.String(), "export broke off") {
+		t.Errorf("the log says nothing:\n%s", s.logs)
+	}
 }

@@ -10,7 +10,7 @@ import (
 // body is an operation's answer as JSON.
 type body[T any] struct{ Body T }
 
-// ok answers with v, or with the error's problem document.
+// ok answers with v; beside an error it is passed over.
 func ok[T any](v T) *body[T] { return &body[T]{Body: v} }
 
 // reply answers with v as JSON where an operation has other forms of answer beside it.
