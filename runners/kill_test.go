@@ -6,12 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"potato/agent/agenttest"
 	"potato/api"
 	"potato/project"
 	"potato/runners"
@@ -32,7 +30,7 @@ func serve(path string) int {
 		if err != nil {
 			return err
 		}
-		defer lock.Unlock() //nolint:errcheck // it goes with the process
+		defer lock.Unlock()
 		db, err := store.Open(ctx, c.TrainingPath(), time.Now)
 		if err != nil {
 			return err
@@ -68,8 +66,8 @@ func TestP3KilledAtAnyMoment(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	rounds := 8
-	if n, err := strconv.Atoi(os.Getenv("POTATO_KILLS")); err == nil {
-		rounds = n
+	if os.Getenv("POTATO_TEST_ALL") != "" {
+		rounds = 40
 	}
 	for round := range rounds {
 		c := runnertest.Study(t, "  writeback: {schemas: [sentiment]}\n")
@@ -105,9 +103,7 @@ func TestP3KilledAtAnyMoment(t *testing.T) {
 			t.Errorf("round %d, %d kills: got %s (%s: %s), %d predictions, %d published; want success and %d", round, kills, r.Status, r.ErrorCode,
 				r.Error, page.Total, counts[r.RunID], want)
 		}
-		if left := agenttest.Marked(r.Handle.Marker); len(left) > 0 {
-			t.Errorf("round %d: processes are left: %s", round, strings.Join(left, "; "))
-		}
+		nothingLeft(t, r.Handle.Marker)
 		text, err := os.ReadFile(c.TrainingPath() + "/runs/" + string(r.RunID) + "/events.jsonl")
 		must(t, err)
 		if n := strings.Count(string(text), `"event":"result"`); n != 1 {

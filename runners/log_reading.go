@@ -130,7 +130,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 	kept := bytes.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		line, err = in.ReadSlice('\n')
+		_, err = in.ReadSlice('\n')
 	}
 	if err != nil && (!errors.Is(err, io.EOF) || len(kept) == 0) {
 		return nil, err

@@ -124,11 +124,11 @@ func TestProgressIsTakenOnceAndInOrder(t *testing.T) {
 	agent.tell(t, func(ctx context.Context, j runners.Job) error {
 		j.Lease = "another"
 		if _, err := j.Desk.Progress(ctx, j.Job, nil); !api.HasCode(err, "lease_moved") {
-			return fmt.Errorf("got %v with another lease, want lease_moved", err)
+			return fmt.Errorf("with another lease, want lease_moved: %w", err)
 		}
 		j.RunID = "20260101T000000-000000"
 		if _, err := j.Desk.Heartbeat(ctx, j.Job); !api.HasCode(err, "run_over") {
-			return fmt.Errorf("got %v for no run, want run_over", err)
+			return fmt.Errorf("for no run, want run_over: %w", err)
 		}
 		return nil
 	})

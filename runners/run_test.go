@@ -22,9 +22,16 @@ func (s *server) gone(marker string) {
 	if marker == "" {
 		s.t.Fatal("the run had no process")
 	}
-	if left := agenttest.Marked(marker); len(left) > 0 {
-		s.t.Errorf("processes are left: %s", strings.Join(left, "; "))
-	}
+	nothingLeft(s.t, marker)
+}
+
+// nothingLeft waits for the last process of a run's work: the shim writes its exit code, and then ends itself.
+func nothingLeft(t *testing.T, marker string) {
+	t.Helper()
+	agenttest.Wait(t, "the processes to end", func() (bool, string) {
+		left := agenttest.Marked(marker)
+		return len(left) == 0, strings.Join(left, "; ")
+	})
 }
 
 func TestRunFromQueueToSuccess(t *testing.T) {
@@ -254,10 +261,7 @@ func TestRestartTooLate(t *testing.T) {
 	s.awaitStep(id, "fitting")
 	marker := s.marker(id)
 	s.stop()
-	agenttest.Wait(t, "the worker to be ended on its machine", func() (bool, string) {
-		left := agenttest.Marked(marker)
-		return len(left) == 0, strings.Join(left, "; ")
-	})
+	nothingLeft(t, marker)
 	s.start()
 	r := s.await(id, api.RunError)
 	if r.ErrorCode != "server_restarted" || r.Error == "" || r.Hint == "" {

@@ -67,7 +67,9 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 	case <-slack.C:
 	}
 	leave()
-	<-done
+	if err := <-done; err == nil {
+		return s.followed(ctx, a, runner, job, nil) // it ended at the last moment
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -2,11 +2,13 @@ package runners_test
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"potato/api"
 	"potato/runners/runnertest"
@@ -61,6 +63,16 @@ def train(job):
     yield done(metrics={"train_answer": potato_probe.ANSWER})
 `
 
+// awaitLong waits for the end of a run that makes an environment, which takes long on a busy machine.
+func (s *server) awaitLong(id api.RunID) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
+	defer cancel()
+	if err := s.Subscribe(ctx, id, 0, func([]api.Event) error { return nil }); err != nil {
+		s.t.Fatalf("waiting for run %s: %v\n%s", id, err, s.logText(id))
+	}
+}
+
 func TestPackagesAreInstalledOnce(t *testing.T) {
 	t.Parallel()
 	c := runnertest.Study(t, fmt.Sprintf("  packages: [%q]\n", wheel(t)))
@@ -70,6 +82,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 	for i := range 2 {
 		started, err := s.CreateRun(t.Context(), req, api.TriggerAPI, "admin")
 		must(t, err)
+		s.awaitLong(started.RunID)
 		r := s.await(started.RunID, api.RunSuccess)
 		if v := r.Metrics["train_answer"]; v == nil || *v != 42 {
 			t.Errorf("got %v, want what the package says", r.Metrics)
@@ -94,7 +107,9 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "nothing-1.0-py3-none-any.whl")
 	s := start(t, runnertest.Study(t, fmt.Sprintf("  packages: [%q]\n", missing)), nil)
-	r := s.await(s.create(nil), api.RunError)
+	id := s.create(nil)
+	s.awaitLong(id)
+	r := s.await(id, api.RunError)
 	if r.ErrorCode != "missing_dependency" || !strings.Contains(r.Error, "pip could not install") || r.Hint == "" {
 		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
 	}

@@ -184,7 +184,10 @@ func (d *DB) RetractPredictions(ctx context.Context, id api.RunID) (int, error) 
 		if err != nil {
 			return fmt.Errorf("retract predictions of run %s: %w", id, err)
 		}
-		n, err = res.RowsAffected()
+		if n, err = res.RowsAffected(); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE runs SET n_published = 0 WHERE run_id = ?`, id)
 		return err
 	})
 	return int(n), err

@@ -103,7 +103,7 @@ func TestTenThousandRunsListQuickly(t *testing.T) {
 			must(t, err)
 			best = min(best, time.Since(start))
 		}
-		if best > 30*time.Millisecond {
+		if best > 30*time.Millisecond && !raced {
 			t.Errorf("%s: got %v, want under 30 ms", fmt.Sprintf("%+v", f), best)
 		}
 	}

@@ -35,8 +35,7 @@ const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, 
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
 	progress, attempt, writeback, environment, cancel_requested, lease, handle, received,
 	result, finish, scores, n_predictions,
-	pruned_at IS NOT NULL,
-	(SELECT count(*) FROM published WHERE published.run_id = runs.run_id)`
+	pruned_at IS NOT NULL, n_published`
 
 func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 	var r Run

@@ -3,6 +3,7 @@ package runnertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -154,12 +155,11 @@ func predict(bundle, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	sure := 0.75
 	lines := json.NewEncoder(f)
 	for item, err := range b.Items() {
 		if err != nil {
-			return err
+			return errors.Join(err, f.Close())
 		}
 		if item.Split == api.SplitTrain {
 			continue
@@ -169,10 +169,10 @@ func predict(bundle, path string) error {
 			Payload: api.Payload{Label: "positive", Confidence: &sure, Scores: map[string]float64{"positive": sure}},
 		}
 		if err := lines.Encode(p); err != nil {
-			return err
+			return errors.Join(err, f.Close())
 		}
 	}
-	return nil
+	return f.Close()
 }
 
 // Stop implements runners.Runner.

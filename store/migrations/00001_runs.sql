@@ -46,6 +46,7 @@ CREATE TABLE runs (
   finish            TEXT,
   scores            TEXT,
   n_predictions     INTEGER,
+  n_published       INTEGER NOT NULL DEFAULT 0,
   pruned_at         REAL
 ) STRICT;
 CREATE INDEX runs_by_status ON runs (status, created_at, seq);
