@@ -128,7 +128,7 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (Runner, J
 			HeartbeatTimeoutS: s.heartbeatTimeout(r.Backend).Seconds(), BundleDigest: r.BundleDigest, NextSeq: a.log.nextSeq(),
 		},
 		Backend: r.Backend, Dir: string(s.folder(a.id)), Desk: desk{s}, Cancel: a.stop,
-		Save: func(h api.Handle) error { return s.db.UpdateRun(keep, a.id, store.RunUpdate{Handle: &h}) },
+		Save: func(h api.Handle) error { return s.update(keep, a.id, store.RunUpdate{Handle: &h, Host: &h.Host}) },
 		Step: func(text string) {
 			if err := s.update(keep, a.id, store.RunUpdate{Step: &text}); err != nil {
 				s.log.Warn("cannot store the step", "run", a.id, "err", err)
