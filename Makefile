@@ -67,6 +67,7 @@ spa-test: $(STAMPS)/npm ## Types and component tests of the page
 .PHONY: e2e
 e2e: build $(STAMPS)/venv $(STAMPS)/tools $(STAMPS)/peer $(STAMPS)/debian $(TOOLS)/gotestsum ## The built program against real things: Python, Chromium, the published peer
 	$(TOOLS)/gotestsum --format testname -- -count=1 -timeout 30m ./e2e/...
+	npm run --silent e2e
 
 .PHONY: test-all
 test-all: export POTATO_TEST_ALL := 1
