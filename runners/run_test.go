@@ -340,3 +340,48 @@ func TestP6SuccessComesWithItsWriteback(t *testing.T) {
 		t.Errorf("got states %v, want them in order and success last", states)
 	}
 }
+
+func TestFullDisk(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	g := gate(t)
+	first, second := s.create(map[string]any{"gate": g}), s.create(map[string]any{"junk": 5, "gate": filepath.Join(t.TempDir(), "never")})
+	// The second run still waits: whatever it will print goes to a device without room.
+	dir := filepath.Join(s.config.TrainingPath(), "runs", string(second))
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.Symlink("/dev/full", filepath.Join(dir, "stdout.log")))
+	open(t, g)
+	s.await(first, api.RunSuccess)
+	r := s.await(second, api.RunError)
+	if r.ErrorCode != "disk_full" || !strings.Contains(r.Error, "nothing that was saved is lost") || r.Hint == "" {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+	nothingLeft(t, s.marker(second))
+	if list, err := s.Predictions(t.Context(), first, store.PredictionFilter{}); err != nil || list.Total == 0 {
+		t.Errorf("the first run has %d predictions, %v; want them as they were", list.Total, err)
+	}
+}
+
+func TestPythonIsRelativeToTheConfig(t *testing.T) {
+	c := runnertest.Study(t, "")
+	must(t, os.Mkdir(filepath.Join(c.Dir, "bin"), 0o700))
+	script := "#!/bin/sh\nexec " + runnertest.Python(t) + ` "$@"` + "\n"
+	must(t, os.WriteFile(filepath.Join(c.Dir, "bin", "mine"), []byte(script), 0o700))
+	c.ModelTraining.Python = "bin/mine"
+	s := start(t, c, nil)
+	s.await(s.create(nil), api.RunSuccess)
+}
+
+func TestFolderThatWentAway(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	id := s.create(map[string]any{"gate": gate(t)})
+	s.awaitStep(id, "fitting")
+	marker := s.marker(id)
+	s.stop()
+	must(t, os.RemoveAll(filepath.Join(s.config.TrainingPath(), "runs", string(id))))
+	s.start()
+	r := s.await(id, api.RunError)
+	if r.ErrorCode != "bad_bundle" || r.Error == "" || r.Hint == "" {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+	nothingLeft(t, marker)
+}
