@@ -15,12 +15,13 @@ const (
 )
 
 // Event is one line of a run's events.jsonl: what a worker or an agent said. Which fields are set depends on Event.
-// Read over HTTP it carries Seq, contiguous over the run from 1, and the attempt it belongs to.
+// Read over HTTP it carries Seq and the attempt it belongs to. Seq grows over the run from 1; lines of stdout, stderr and
+// agent, which lie in files of their own, take numbers as well.
 type Event struct {
 	V       int       `json:"v" doc:"Version of the protocol, 1"`
 	Event   EventType `json:"event" enum:"status,progress,metric,log,artifact,result,error"`
 	T       float64   `json:"t" doc:"When it happened by the sender's clock, seconds since 1970; for display"`
-	Seq     int64     `json:"seq,omitempty" doc:"Place in the run's events, from 1"`
+	Seq     int64     `json:"seq,omitempty" doc:"Place among all that was reported of the run, from 1. An agent numbers its reports without gaps; the numbers of lines that go to stdout, stderr and agent are missing among the events"`
 	Attempt int       `json:"attempt,omitempty" doc:"From 1"`
 
 	State string `json:"state,omitempty" doc:"status: the worker's own state"`

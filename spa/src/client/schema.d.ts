@@ -556,7 +556,7 @@ export interface components {
             schema?: string;
             /**
              * Format: int64
-             * @description Place in the run's events, from 1
+             * @description Place among all that was reported of the run, from 1. An agent numbers its reports without gaps; the numbers of lines that go to stdout, stderr and agent are missing among the events
              */
             seq?: number;
             /** @description log: stdout, stderr or agent when the line belongs into the file of that name */
