@@ -359,7 +359,7 @@ func TestBundleIsNotReady(t *testing.T) {
 func TestBundleStalls(t *testing.T) {
 	t.Parallel()
 	b := newBundles(t)
-	b.client.StallTimeout = 50 * time.Millisecond
+	b.client.StallTimeout = 500 * time.Millisecond
 	b.instead(1, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Repr-Digest", digestOf(b.archive))
 		w.Header().Set("ETag", digestETag(b.archive))

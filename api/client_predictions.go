@@ -139,11 +139,17 @@ func (u *upload) chunks(ctx context.Context, at, size int64) error {
 			at = had
 		case HasCode(err, codeProxyLimit) && size <= smallestChunk:
 			return tooSmall(u.c.host()).WithCause(err)
-		case HasCode(err, codeProxyLimit), errors.As(err, &cut) && size > smallestChunk && ctx.Err() == nil:
+		case HasCode(err, codeProxyLimit):
 			size = max(size/2, smallestChunk)
-			at = max(at, u.offset(ctx)) // a part of it may have been taken
 		case errors.As(err, &cut):
-			return cut.err
+			had := u.offset(ctx)
+			if had <= at && (size <= smallestChunk || ctx.Err() != nil) {
+				return cut.err
+			}
+			if had <= at { // else only the answer was lost
+				size = max(size/2, smallestChunk)
+			}
+			at = max(at, had)
 		default:
 			return err
 		}
@@ -216,7 +222,7 @@ func (u *upload) send(ctx context.Context, method string, header http.Header, s 
 		req.Header.Del("Expect")
 		answer, err = u.exchange(req)
 	}
-	if err != nil && sent.Load() > 0 && statusOf(err) == 0 {
+	if err != nil && sent.Load() > 0 && statusOf(err) == 0 && !errors.Is(context.Cause(ctx), errStalled) {
 		return nil, &errCut{err}
 	}
 	return answer, err
