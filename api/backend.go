@@ -26,8 +26,25 @@ type Backend struct {
 
 // BackendAgentSeen tells when an agent of the backend was last heard of.
 type BackendAgentSeen struct {
-	Registered bool     `json:"registered"`
-	LastSeen   *float64 `json:"last_seen" nullable:"true"`
+	Registered bool        `json:"registered" doc:"A token was issued"`
+	LastSeen   *float64    `json:"last_seen" nullable:"true" doc:"When an agent with the present token was last heard of"`
+	Agents     []AgentSeen `json:"agents" doc:"Those that asked for work in the last 90 days, the one heard of last first"`
+}
+
+// AgentSeen is an agent that asked for work, by its own words.
+type AgentSeen struct {
+	AgentID  string  `json:"agent_id"`
+	Host     string  `json:"host"`
+	Version  string  `json:"version" doc:"Of the agent's program"`
+	LastSeen float64 `json:"last_seen"`
+}
+
+// IssuedToken is a new token of an agent backend. It is shown this once: only its hash is kept.
+type IssuedToken struct {
+	Backend   string  `json:"backend"`
+	Token     string  `json:"token"`
+	CreatedAt float64 `json:"created_at"`
+	Replaced  bool    `json:"replaced" doc:"It took the place of an earlier one, which is refused from now on"`
 }
 
 // Label is a backend's text in menus (N4).

@@ -67,7 +67,7 @@ func (d *DB) DeleteRun(ctx context.Context, id api.RunID) error {
 		if err := deleteHeavy(ctx, tx, id); err != nil {
 			return err
 		}
-		for _, table := range []string{"published", "runs"} {
+		for _, table := range []string{"published", "leases", "runs"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = ?`, id); err != nil {
 				return fmt.Errorf("delete run %s: %w", id, err)
 			}

@@ -15,8 +15,9 @@ type RunUpdate struct {
 	Host, Device, Step, Message     *string
 	Error, ErrorCode, Hint          *string
 	ModelVersion, BundleDigest      *string
-	ArtifactURI, Lease              *string
+	ArtifactURI                     *string
 	StartedAt, FinishedAt           *float64
+	WaitingSince                    *float64
 	NTrain, NVal, NTest, NUnlabeled *int
 	Attempt                         *int
 	CancelRequested                 *bool
@@ -42,15 +43,22 @@ func (d *DB) UpdateRun(ctx context.Context, id api.RunID, up RunUpdate) error {
 // first state is a Conflict with code run_moved: someone was faster.
 func (d *DB) MoveRun(ctx context.Context, id api.RunID, from, to api.RunStatus, up RunUpdate) error {
 	return d.change(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE runs SET status = ? WHERE run_id = ? AND status = ?`, to, id, from)
-		if err != nil {
-			return fmt.Errorf("move run %s to %s: %w", id, to, err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, moved(ctx, tx, id, from))
+		if err := moveRun(ctx, tx, id, from, to); err != nil {
+			return err
 		}
 		return updateRun(ctx, tx, id, up)
 	})
+}
+
+func moveRun(ctx context.Context, tx *sql.Tx, id api.RunID, from, to api.RunStatus) error {
+	res, err := tx.ExecContext(ctx, `UPDATE runs SET status = ? WHERE run_id = ? AND status = ?`, to, id, from)
+	if err != nil {
+		return fmt.Errorf("move run %s to %s: %w", id, to, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, moved(ctx, tx, id, from))
+	}
+	return nil
 }
 
 // RequestCancel sets the cancel flag of a run whose predictions are not stored yet, and says in which state it was.
@@ -133,7 +141,7 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	for column, v := range map[string]*string{
 		"host": up.Host, "device": up.Device, "step": up.Step, "message": up.Message, "error": up.Error,
 		"error_code": up.ErrorCode, "hint": up.Hint, "model_version": up.ModelVersion, "bundle_digest": up.BundleDigest,
-		"artifact_uri": up.ArtifactURI, "lease": up.Lease,
+		"artifact_uri": up.ArtifactURI,
 	} {
 		add(column, v != nil, v)
 	}
@@ -144,6 +152,7 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	}
 	add("started_at", up.StartedAt != nil, up.StartedAt)
 	add("finished_at", up.FinishedAt != nil, up.FinishedAt)
+	add("waiting_since", up.WaitingSince != nil, up.WaitingSince)
 	add("cancel_requested", up.CancelRequested != nil, up.CancelRequested)
 	add("progress", up.Progress != nil || up.NoProgress, asJSON{up.Progress})
 	add("handle", up.Handle != nil, asJSON{up.Handle})

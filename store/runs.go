@@ -10,9 +10,11 @@ import (
 )
 
 // Received says which of an agent's events are in the files of the run's folder: the next sequence number, and how long
-// each file was when all before it had been written. What a file has beyond that was cut off in the middle.
+// each file was when all before it had been written. What a file has beyond that was cut off in the middle. Own counts
+// the events among them that the server added itself: an agent numbers its own without those.
 type Received struct {
 	NextSeq int64            `json:"next_seq"`
+	Own     int64            `json:"own,omitempty"`
 	Bytes   map[string]int64 `json:"bytes"`
 }
 
@@ -20,7 +22,7 @@ type Received struct {
 type Run struct {
 	api.Run
 	Seq          int64              // place in the queue
-	Lease        string             // of the agent that has it
+	WaitingSince *float64           // when it first had a place and no agent to take it
 	Handle       *api.Handle        // of its worker
 	Received     *Received          // how far its events and output have come
 	Result       *api.Event         // the worker's result event
@@ -33,7 +35,7 @@ type Run struct {
 const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, host, device, trigger, created_by,
 	created_at, started_at, finished_at, n_train, n_val, n_test, n_unlabeled, split_seed, params, metrics,
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
-	progress, attempt, writeback, environment, cancel_requested, lease, handle, received,
+	progress, attempt, writeback, environment, cancel_requested, waiting_since, handle, received,
 	result, finish, scores, n_predictions,
 	pruned_at IS NOT NULL, n_published`
 
@@ -44,7 +46,7 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		&r.NTest, &r.NUnlabeled, &r.SplitSeed, asJSON{&r.Params}, asJSON{&r.Metrics}, asJSON{&r.MetricsBySchema},
 		&r.Error, &r.ErrorCode, &r.Hint, &r.Message, asJSON{&r.Warnings}, &r.ModelVersion, &r.BundleDigest,
 		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
-		&r.CancelRequested, &r.Lease, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
+		&r.CancelRequested, &r.WaitingSince, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
 		asJSON{&r.Finish}, asJSON{&r.Scores},
 		&r.NPredictions, &r.Pruned, &r.NPublished)
 	if err != nil {
