@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"potato/api"
@@ -71,7 +72,9 @@ func ask(ctx context.Context, o DescribeOptions, python string, args []string) (
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.Env = o.Env
-	cmd.Dir = os.TempDir() // never a study's folder: Python would import from it
+	cmd.Dir = os.TempDir()                                // never a study's folder: Python would import from it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interpreter may be a script that starts another
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, complaint := &bounded{most: answerMost}, &bounded{most: complainMost}
 	cmd.Stdout, cmd.Stderr = out, complaint
@@ -83,12 +86,12 @@ func ask(ctx context.Context, o DescribeOptions, python string, args []string) (
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err == nil:
-		return out.Bytes(), nil
+		return out.kept.Bytes(), nil
 	}
-	if refusal := tooOld(out.Bytes()); refusal != nil {
+	if refusal := tooOld(out.kept.Bytes()); refusal != nil {
 		return nil, refusal
 	}
-	return nil, notPython(python, lastLine(complaint.String(), err)).WithCause(fmt.Errorf("%w: %s", err, complaint))
+	return nil, notPython(python, lastLine(complaint.kept.String(), err)).WithCause(fmt.Errorf("%w: %s", err, complaint.kept.String()))
 }
 
 var errSlow = errors.New("too slow")
@@ -115,13 +118,14 @@ func lastLine(text string, err error) string {
 	return err.Error()
 }
 
-// bounded keeps the first bytes that are written to it; an interpreter gone wild must not fill the memory.
+// bounded keeps the first bytes that are written to it; an interpreter gone wild must not fill the memory. The buffer is
+// not embedded: io.Copy would find its ReadFrom and go past Write.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	most int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), b.most-b.Len())])
+	b.kept.Write(p[:min(len(p), b.most-b.kept.Len())])
 	return len(p), nil
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -166,6 +170,68 @@ func TestDescribeCanBeCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestDescribeBoundsWhatAnInterpreterSays: one that prints without end is ended, with all that it started, and what it
+// printed does not pile up in memory.
+func TestDescribeBoundsWhatAnInterpreterSays(t *testing.T) {
+	dir := t.TempDir()
+	wild := filepath.Join(dir, "wild")
+	write(t, wild, "#!/bin/sh\n(while :; do sleep 1; done) & echo $! >"+dir+"/child\nyes a line that is repeated for ever\n", 0o700)
+	most, stop := watchHeap(t)
+	_, err := trainers.Describe(t.Context(), trainers.DescribeOptions{Python: wild, Dir: t.TempDir(), Timeout: time.Second})
+	stop()
+	var refusal *api.Error
+	if !errors.As(err, &refusal) || !strings.Contains(refusal.Message, "did not answer within 1s") {
+		t.Errorf("got %v", err)
+	}
+	if got, want := *most, uint64(64<<20); got > want {
+		t.Errorf("the answer filled %d bytes of memory, more than %d", got, want)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); runs(pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatalf("process %d, which the interpreter started, is still there", pid)
+		}
+	}
+}
+
+// runs reports whether a process is there; one that ended and that nobody reaped is not.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && strings.Contains(string(stat), ") Z ") {
+		return false
+	}
+	return syscall.Kill(pid, 0) == nil
+}
+
+// watchHeap notes the largest heap until it is stopped.
+func watchHeap(t *testing.T) (most *uint64, stop func()) {
+	t.Helper()
+	most = new(uint64)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			*most = max(*most, m.HeapAlloc)
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return most, func() { close(done); <-ended }
 }
 
 func TestMaterialise(t *testing.T) {
