@@ -16,10 +16,15 @@ export function Gate() {
     return <Shell status={status.data} />;
   }
   return (
-    <main className={classes.main}>
-      <Loaded query={status} what="the server's state" height={160}>
-        {() => null}
-      </Loaded>
-    </main>
+    <>
+      <div className={classes.header}>
+        <div className={classes.bar} />
+      </div>
+      <main className={classes.main}>
+        <Loaded query={status} what="the server's state" height={244}>
+          {() => null}
+        </Loaded>
+      </main>
+    </>
   );
 }

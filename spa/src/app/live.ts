@@ -57,5 +57,15 @@ export function useLiveRuns(): Live {
     opened.current = true;
   }, [state, client]);
 
-  return { connected: state !== "waiting" && state !== "refused", announcement };
+  return { connected: useConnected(state === "open"), announcement };
+}
+
+/** A line that is back within moments is not worth a word. */
+function useConnected(open: boolean): boolean {
+  const [connected, setConnected] = useState(true);
+  useEffect(() => {
+    const timer = setTimeout(() => setConnected(open), open ? 0 : 1500);
+    return () => clearTimeout(timer);
+  }, [open]);
+  return connected;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, bytes, duration, listed, score, timeLeft } from "@/ui/format";
+import { ago, bytes, duration, score, sentence, timeLeft } from "@/ui/format";
 
 test.each([
   [0.04, "0.0 s"],
@@ -53,6 +53,6 @@ test.each([
   expect(bytes(n)).toBe(want);
 });
 
-test("lists words", () => {
-  expect(["", "a", "a and b", "a, b and c"]).toEqual([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed));
+test("begins as a sentence does", () => {
+  expect(["its files were removed", ""].map(sentence)).toEqual(["Its files were removed", ""]);
 });

@@ -27,7 +27,7 @@ export function FilesTab({ runId, final, uri }: FilesTabProps) {
         {(files) =>
           files.length === 0 ? (
             <Empty title="There are no files">
-              {final ? "The run left none." : "They appear when the run has trained."}
+              {final ? "The run left none, or they were removed since." : "They appear when the run has trained."}
             </Empty>
           ) : (
             <>

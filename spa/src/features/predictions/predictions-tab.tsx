@@ -47,7 +47,7 @@ export function PredictionsTab({ run, filter, onFilter }: PredictionsTabProps) {
                 </Empty>
               ) : (
                 <Empty title="There are no predictions">
-                  {final ? "The run ended before it made any." : "They appear when the run has trained."}
+                  {final ? "The run made none, or they were removed since." : "They appear when the run has trained."}
                 </Empty>
               );
             }

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
-import { count, counted } from "@/ui/format";
+import { count, counted, sentence } from "@/ui/format";
 import { Notice } from "@/ui/notice";
 import { Panel } from "@/ui/panel";
 import { runLink } from "@/ui/run-link";
@@ -16,7 +16,7 @@ export function RunOverview({ run }: { run: Run }) {
     <div className={classes.grid}>
       {run.warnings.map((warning) => (
         <div key={warning} className={classes.wide}>
-          <Notice tone="warn" title={warning} />
+          <Notice tone="warn" title={sentence(warning)} />
         </div>
       ))}
       <Panel title="Result">

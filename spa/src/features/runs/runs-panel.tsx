@@ -61,7 +61,7 @@ export function RunsPanel({ filter, onFilter, trainers, backends }: RunsPanelPro
                   </Button>
                 </Empty>
               ) : (
-                <Empty title="No runs yet">Choose a trainer and the schemes above, then press Train.</Empty>
+                <Empty title="No runs yet">They stand here as soon as one is started above.</Empty>
               );
             }
             const best = bestRuns(runs);
