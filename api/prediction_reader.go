@@ -72,7 +72,7 @@ func (r *predictionReader) read(line []byte) (Prediction, error) {
 	r.d.Reset(line)
 	var p Prediction
 	named := false
-	err := r.object(func(name []byte) (err error) {
+	err := r.d.EachMember(func(name []byte) (err error) {
 		switch string(name) {
 		case "instance_id":
 			p.InstanceID, err = r.d.ReadString()
@@ -102,7 +102,7 @@ func (r *predictionReader) read(line []byte) (Prediction, error) {
 
 func (r *predictionReader) payload() (Payload, error) {
 	var p Payload
-	err := r.object(func(name []byte) (err error) {
+	err := r.d.EachMember(func(name []byte) (err error) {
 		switch string(name) {
 		case "label":
 			p.Label, err = r.label()
@@ -120,27 +120,12 @@ func (r *predictionReader) payload() (Payload, error) {
 	return p, err
 }
 
-func (r *predictionReader) object(member func(name []byte) error) error {
-	if err := r.d.EnterObject(); err != nil {
-		return err
-	}
-	for {
-		name, more, err := r.d.NextMember()
-		if err != nil || !more {
-			return err
-		}
-		if err := member(name); err != nil {
-			return err
-		}
-	}
-}
-
 func (r *predictionReader) scores() (map[string]float64, error) {
 	if null, err := r.null(); null || err != nil {
 		return nil, err
 	}
 	scores := map[string]float64{}
-	err := r.object(func(name []byte) error {
+	err := r.d.EachMember(func(name []byte) error {
 		label := intern(r.labels, name)
 		f, err := r.number()
 		if err == nil && f == nil {
@@ -159,20 +144,12 @@ func (r *predictionReader) labelList() ([]string, error) {
 		return nil, err
 	}
 	labels := []string{}
-	if err := r.d.EnterArray(); err != nil {
-		return nil, err
-	}
-	for {
-		more, err := r.d.NextElement()
-		if err != nil || !more {
-			return labels, err
-		}
+	err := r.d.EachElement(func() error {
 		label, err := r.known(r.labels)
-		if err != nil {
-			return nil, err
-		}
 		labels = append(labels, label)
-	}
+		return err
+	})
+	return labels, err
 }
 
 func (r *predictionReader) label() (string, error) {

@@ -117,14 +117,7 @@ func badRow(split string, err error) error {
 
 func readRow(d *pyjson.Decoder, role string) (api.BundleItem, error) {
 	item := api.BundleItem{Split: role}
-	if err := d.EnterObject(); err != nil {
-		return item, err
-	}
-	for {
-		name, more, err := d.NextMember()
-		if err != nil || !more {
-			return item, err
-		}
+	err := d.EachMember(func(name []byte) (err error) {
 		switch n := string(name); {
 		case n == "instance_id":
 			item.InstanceID, err = d.ReadString()
@@ -135,10 +128,9 @@ func readRow(d *pyjson.Decoder, role string) (api.BundleItem, error) {
 		default:
 			err = d.Skip()
 		}
-		if err != nil {
-			return item, err
-		}
-	}
+		return err
+	})
+	return item, err
 }
 
 func readTargets(d *pyjson.Decoder) (map[string][]string, error) {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"potato/api/pyjson"
 )
 
 // pythonText is a scalar as Python's str() writes it, which is what the annotation tool puts into annotators' files.
@@ -22,26 +24,10 @@ func pythonText(n *node) string {
 		}
 	case kindFloat:
 		if f, ok := floatOf(n.text); ok {
-			return pythonFloat(f)
+			return pyjson.FloatRepr(f)
 		}
 	}
 	return n.text
-}
-
-func pythonFloat(f float64) string {
-	switch abs := math.Abs(f); {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
-	case abs != 0 && (abs < 1e-4 || abs >= 1e16):
-		return strconv.FormatFloat(f, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
 }
 
 // decodeMap fills a map whose keys are the user's own: an environment, or a trainer's parameters.

@@ -60,25 +60,14 @@ func (r *fieldReader) read(it item) ([]pyjson.Value, error) {
 
 func (r *fieldReader) object(b []byte) error {
 	r.d.Reset(b)
-	if err := r.d.EnterObject(); err != nil {
-		return err
-	}
-	for {
-		name, more, err := r.d.NextMember()
-		if err != nil || !more {
-			return err
-		}
+	return r.d.EachMember(func(name []byte) (err error) {
 		i := slices.Index(r.names, string(name))
 		if i < 0 {
-			if err := r.d.Skip(); err != nil {
-				return err
-			}
-			continue
+			return r.d.Skip()
 		}
-		if r.out[i], err = r.d.Read(); err != nil {
-			return err
-		}
-	}
+		r.out[i], err = r.d.Read()
+		return err
+	})
 }
 
 func (r *fieldReader) close() {

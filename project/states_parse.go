@@ -118,18 +118,7 @@ func (p *stateParser) object(member func(name []byte) error) error {
 	if k != pyjson.Object {
 		return p.d.Skip()
 	}
-	if err := p.d.EnterObject(); err != nil {
-		return err
-	}
-	for {
-		name, more, err := p.d.NextMember()
-		if err != nil || !more {
-			return err
-		}
-		if err := member(name); err != nil {
-			return err
-		}
-	}
+	return p.d.EachMember(member)
 }
 
 // array calls element for each element of the next value, as object does.
@@ -141,18 +130,7 @@ func (p *stateParser) array(element func() error) error {
 	if k != pyjson.Array {
 		return p.d.Skip()
 	}
-	if err := p.d.EnterArray(); err != nil {
-		return err
-	}
-	for {
-		more, err := p.d.NextElement()
-		if err != nil || !more {
-			return err
-		}
-		if err := element(); err != nil {
-			return err
-		}
-	}
+	return p.d.EachElement(element)
 }
 
 // instance reads the answers for one item: a list of pairs, or, in older files, a map of schemes.

@@ -255,3 +255,35 @@ func (d *Decoder) NextMember() (name []byte, ok bool, err error) {
 	d.pos++
 	return d.tmp, true, nil
 }
+
+// EachMember reads an object and calls member with each name, which is valid until the value is read; member must read it.
+func (d *Decoder) EachMember(member func(name []byte) error) error {
+	if err := d.EnterObject(); err != nil {
+		return err
+	}
+	for {
+		name, more, err := d.NextMember()
+		if err != nil || !more {
+			return err
+		}
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+}
+
+// EachElement reads an array and calls element for each of its elements; element must read it.
+func (d *Decoder) EachElement(element func() error) error {
+	if err := d.EnterArray(); err != nil {
+		return err
+	}
+	for {
+		more, err := d.NextElement()
+		if err != nil || !more {
+			return err
+		}
+		if err := element(); err != nil {
+			return err
+		}
+	}
+}

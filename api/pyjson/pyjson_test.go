@@ -162,13 +162,13 @@ func TestReadingInPieces(t *testing.T) {
 				}
 				continue
 			}
-			raw, err := d.ReadRaw()
+			v, err := d.Read()
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			got[m] = string(raw)
+			got[m] = v.Str()
 		}
-		if got["want"] != `["a\"b", 1.5e3, true]` || len(got["long"]) != 100_002 || len(got) != 2 {
+		if got["want"] != `['a"b', 1500.0, True]` || len(got["long"]) != 100_000 || len(got) != 2 {
 			t.Errorf("%s: got %q", name, got)
 		}
 		if d.Offset() != int64(len(doc)) {
@@ -191,9 +191,7 @@ func FuzzParse(f *testing.F) {
 		}
 		_ = v.Str()
 		d := pyjson.NewDecoder(iotest.OneByteReader(bytes.NewReader(b)))
-		if raw, err := d.ReadRaw(); err != nil {
-			t.Fatalf("read in pieces: %v", err)
-		} else if again, err := pyjson.Parse(raw); err != nil || again.Str() != v.Str() {
+		if again, err := d.Read(); err != nil || again.Str() != v.Str() {
 			t.Fatalf("read in pieces: got %q, want %q, %v", again.Str(), v.Str(), err)
 		}
 		if v.Kind == pyjson.String && utf8.Valid(b) {

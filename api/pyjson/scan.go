@@ -47,25 +47,8 @@ func (d *Decoder) ReadFloat() (float64, error) {
 	return f, nil
 }
 
-// ReadRaw reads a value and returns its bytes, which are valid until the next call.
-func (d *Decoder) ReadRaw() ([]byte, error) {
-	if _, err := d.Peek(); err != nil {
-		return nil, err
-	}
-	if d.keep >= 0 { // only strings keep, and they are over before anything else begins
-		return nil, errors.New("pyjson: raw value inside a raw value")
-	}
-	d.keep = d.pos
-	err := d.skip()
-	raw := d.buf[d.keep:d.pos]
-	d.keep = -1
-	return raw, err
-}
-
 // Skip reads a value and forgets it.
-func (d *Decoder) Skip() error { return d.skip() }
-
-func (d *Decoder) skip() error {
+func (d *Decoder) Skip() error {
 	k, err := d.Peek()
 	if err != nil {
 		return err
@@ -82,7 +65,7 @@ func (d *Decoder) skip() error {
 			if err != nil || !more {
 				return err
 			}
-			if err := d.skip(); err != nil {
+			if err := d.Skip(); err != nil {
 				return err
 			}
 		}
@@ -126,23 +109,17 @@ func (d *Decoder) skipMember() error {
 		return d.Errorf("expected ':'")
 	}
 	d.pos++
-	return d.skip()
+	return d.Skip()
 }
 
 // rawString reads a string and returns what is between the quotes, valid until the next read.
 func (d *Decoder) rawString() ([]byte, error) {
-	outer := d.keep >= 0
-	if !outer {
-		d.keep = d.pos
-	}
-	from := d.pos - d.keep + 1
+	d.keep = d.pos
 	if err := d.skipString(); err != nil {
 		return nil, err
 	}
-	raw := d.buf[d.keep+from : d.pos-1]
-	if !outer {
-		d.keep = -1
-	}
+	raw := d.buf[d.keep+1 : d.pos-1]
+	d.keep = -1
 	return raw, nil
 }
 
@@ -212,11 +189,7 @@ func (d *Decoder) skipEscape() error {
 
 // literal reads null, true, false or a number and returns its text, valid until the next read.
 func (d *Decoder) literal() ([]byte, error) {
-	outer := d.keep >= 0
-	if !outer {
-		d.keep = d.pos
-	}
-	from := d.pos - d.keep
+	d.keep = d.pos
 	ended := false
 scan:
 	for {
@@ -232,10 +205,8 @@ scan:
 			return nil, err
 		}
 	}
-	text := d.buf[d.keep+from : d.pos]
-	if !outer {
-		d.keep = -1
-	}
+	text := d.buf[d.keep:d.pos]
+	d.keep = -1
 	if !validLiteral(text) {
 		if ended {
 			return nil, ErrTruncated

@@ -55,45 +55,29 @@ func (d *Decoder) Read() (Value, error) {
 
 func (d *Decoder) readArray() (Value, error) {
 	v := Value{Kind: Array}
-	if err := d.EnterArray(); err != nil {
-		return v, err
-	}
-	for {
-		more, err := d.NextElement()
-		if err != nil || !more {
-			return v, err
-		}
+	err := d.EachElement(func() error {
 		e, err := d.Read()
-		if err != nil {
-			return v, err
-		}
 		v.Elements = append(v.Elements, e)
-	}
+		return err
+	})
+	return v, err
 }
 
 func (d *Decoder) readObject() (Value, error) {
 	v := Value{Kind: Object}
-	if err := d.EnterObject(); err != nil {
-		return v, err
-	}
 	seen := map[string]int{}
-	for {
-		raw, more, err := d.NextMember()
-		if err != nil || !more {
-			return v, err
-		}
+	err := d.EachMember(func(raw []byte) error {
 		name := string(raw)
 		e, err := d.Read()
-		if err != nil {
-			return v, err
-		}
 		if i, ok := seen[name]; ok {
 			v.Members[i].Value = e
-			continue
+			return err
 		}
 		seen[name] = len(v.Members)
 		v.Members = append(v.Members, Member{name, e})
-	}
+		return err
+	})
+	return v, err
 }
 
 // Get returns the member of that name.
@@ -135,13 +119,4 @@ func (v Value) Str() string {
 	var b strings.Builder
 	v.repr(&b)
 	return b.String()
-}
-
-// Float is the number that a number or a string of digits says.
-func (v Value) Float() (float64, bool) {
-	if v.Kind != Number && v.Kind != String {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(strings.TrimSpace(v.Text), 64)
-	return f, err == nil
 }
