@@ -19,6 +19,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STUDY = ROOT / ".cache" / "demo"
+LOG = STUDY / "server.log"
 FINAL = ("success", "error", "cancelled")
 
 
@@ -36,10 +37,12 @@ def prepare():
 def start():
     command = [str(ROOT / "bin" / "potato"), "start", str(STUDY / "config.yaml"), "--host", "127.0.0.1"]
     command += ["--port", os.environ.get("PORT", "8000")]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with open(LOG, "w", encoding="utf-8") as log:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     line = server.stdout.readline()
     found = re.search(r"http://\S+?(?=/admin|\s|$)", line)
     if not found:
+        sys.stderr.write(LOG.read_text("utf-8"))
         sys.exit(server.wait() or 1)
     return server, found.group(0)
 
@@ -77,7 +80,7 @@ def main():
             print(f"The run ended as {run['status']}: {run['error']} {run['hint']}", file=sys.stderr)
         else:
             print(f"  {run['metrics']['test_accuracy']:.2f} accuracy on {run['n_test']} held-out items\n")
-        print(f"Page: {base}/admin/training\nKey:  {key}\n\nCtrl-C stops the server.", flush=True)
+        print(f"Page: {base}/admin/training\nKey:  {key}\nLog:  {LOG}\n\nCtrl-C stops the server.", flush=True)
         server.wait()
     except urllib.error.HTTPError as error:
         sys.exit(f"The server refused: {error.read().decode()}")
