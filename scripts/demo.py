@@ -42,7 +42,7 @@ def start():
     line = server.stdout.readline()
     found = re.search(r"http://\S+?(?=/admin|\s|$)", line)
     if not found:
-        sys.stderr.write(LOG.read_text("utf-8"))
+        sys.stderr.write(LOG.read_text("utf-8") + "Another port for the demo: PORT=8100 make demo\n")
         sys.exit(server.wait() or 1)
     return server, found.group(0)
 
@@ -71,6 +71,7 @@ def train(base, key):
 
 
 def main():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     key = prepare()
     server, base = start()
     try:
