@@ -61,7 +61,7 @@ export function RunsPanel({ filter, onFilter, trainers, backends }: RunsPanelPro
                   </Button>
                 </Empty>
               ) : (
-                <Empty title="No runs yet">They stand here as soon as one is started above.</Empty>
+                <Empty title="No runs yet">They appear here as soon as one is started above.</Empty>
               );
             }
             const best = bestRuns(runs);
