@@ -1,13 +1,16 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +27,11 @@ const (
 	stateFresh = 10 * time.Second
 )
 
-var errStateChanged = errors.New("the file changed while it was read")
+var (
+	errStateChanged = errors.New("the file changed while it was read")
+	errNoFile       = errors.New("it is not a file")
+	errNoObject     = errors.New("it holds no JSON object")
+)
 
 // stateRead is the last reading of one annotator's file.
 type stateRead struct {
@@ -49,10 +56,18 @@ func (old stateReads) refresh(ctx context.Context, root string, items *itemIndex
 	for _, e := range entries {
 		path := filepath.Join(root, e.Name(), stateFileName)
 		info, err := os.Stat(path)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue // no annotator's folder
 		}
 		before := old[e.Name()]
+		if err != nil {
+			r := &stateRead{err: err}
+			if before != nil {
+				r.good = before.good
+			}
+			now[e.Name()], changed = r, true
+			continue
+		}
 		if before != nil && unchanged(before.stamp, info) {
 			now[e.Name()] = before
 			continue
@@ -102,8 +117,9 @@ func mayPass(err error, stamp os.FileInfo) bool {
 
 func (s *stateRead) once(path, dir string, items *itemIndex, questions []*question) {
 	s.good, s.err = nil, nil
-	in, err := os.Open(path)
+	in, err := openSaved(path)
 	if err != nil {
+		s.stamp, _ = os.Stat(path)
 		s.err = err
 		return
 	}
@@ -121,6 +137,14 @@ func (s *stateRead) once(path, dir string, items *itemIndex, questions []*questi
 		return
 	}
 	s.good = a
+}
+
+// openSaved opens a file that the annotation tool saves. Opening a pipe would wait for ever.
+func openSaved(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errNoFile)
+	}
+	return os.Open(path)
 }
 
 // annotators lists the annotators whose labels are known, in the order of their folders.
@@ -167,6 +191,8 @@ func stateTrouble(err error) string {
 		return "it is being written all the time"
 	case errors.Is(err, os.ErrPermission):
 		return "this account may not read it"
+	case errors.Is(err, errNoFile), errors.Is(err, errNoObject):
+		return err.Error()
 	case halfWritten(err):
 		return "it is cut off or no JSON: " + err.Error()
 	default:

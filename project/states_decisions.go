@@ -31,7 +31,11 @@ func (d decisionsRead) refresh(ctx context.Context, cfg *Config, items *itemInde
 	path := decisionsPath(cfg)
 	info, err := statIfThere(path)
 	if err != nil {
-		return d, false, fmt.Errorf("look for the adjudicators' decisions: %w", err)
+		now := decisionsRead{read: true, err: err}
+		if sameItems {
+			now.by = d.by
+		}
+		return now, true, nil
 	}
 	if sameItems && d.read && (info == nil && d.stamp == nil || unchanged(d.stamp, info)) {
 		return d, false, nil
@@ -71,7 +75,7 @@ func (d decisionsRead) warnings() []string {
 }
 
 func readDecisions(path string, items *itemIndex, questions []*question) ([]map[int32][]string, error) {
-	in, err := os.Open(path)
+	in, err := openSaved(path)
 	if err != nil {
 		return nil, err
 	}

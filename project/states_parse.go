@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -73,6 +74,9 @@ func parseState(r io.Reader, dir string, items *itemIndex, questions []*question
 		pairs: make([][]pair, len(questions))}
 	for i, q := range questions {
 		p.byName[q.Name] = i
+	}
+	if k, err := p.d.Peek(); err != nil || k != pyjson.Object {
+		return nil, cmp.Or(err, errNoObject)
 	}
 	err := p.object(func(name []byte) error {
 		switch string(name) {

@@ -2,12 +2,14 @@ package project_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +71,58 @@ func TestHalfWrittenState(t *testing.T) {
 	f.write("items.json", `[{"id":"0","text":"new"},{"id":"c","text":"C"},{"id":"a","text":"A"}]`)
 	b = f.wants(s, map[string]string{"a": `{"mood": "good"}`, "c": `{"mood": "bad"}`}, "mood")
 	warned(t, b, "bob", "last good reading")
+}
+
+// What stands where a state file should be and is none is said, once it has been read its labels stay, and nothing waits.
+func TestNoStateFile(t *testing.T) {
+	f := fiveItems(t, moodScheme)
+	f.label("ann", map[string]string{"a": radio("mood", "good"), "b": radio("mood", "bad")})
+	path := filepath.Join(f.dir, "out/bob/user_state.json")
+	for what, c := range map[string]struct {
+		put  func() error
+		says string
+	}{
+		"a list":                  {func() error { return os.WriteFile(path, []byte("[]"), 0o600) }, "holds no JSON object"},
+		"null":                    {func() error { return os.WriteFile(path, []byte("null\n"), 0o600) }, "holds no JSON object"},
+		"a pipe":                  {func() error { return syscall.Mkfifo(path, 0o600) }, "not a file"},
+		"a folder":                {func() error { return os.Mkdir(path, 0o700) }, "not a file"},
+		"a link that leads round": {func() error { return os.Symlink("user_state.json", path) }, "cannot be opened"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			_ = os.RemoveAll(path)
+			f.label("bob", map[string]string{"c": radio("mood", "bad")})
+			s := f.open()
+			whole := map[string]string{"a": `{"mood": "good"}`, "b": `{"mood": "bad"}`, "c": `{"mood": "bad"}`}
+			f.wants(s, whole, "mood")
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.put(); err != nil {
+				t.Fatal(err)
+			}
+			warned(t, f.wants(s, whole, "mood"), "bob/user_state.json", c.says, "last good reading")
+			warned(t, f.wants(f.open(), map[string]string{"a": `{"mood": "good"}`, "b": `{"mood": "bad"}`}, "mood"), "bob/user_state.json", c.says, "missing")
+		})
+	}
+}
+
+// The same of the adjudicators' decisions.
+func TestNoDecisionsFile(t *testing.T) {
+	f := fiveItems(t, moodScheme)
+	f.label("ann", map[string]string{"a": radio("mood", "good"), "b": radio("mood", "bad")})
+	labels := map[string]string{"a": `{"mood": "good"}`, "b": `{"mood": "bad"}`}
+	f.write("out/adjudication", "a file of this name is none of ours")
+	f.wants(f.open(), labels, "mood")
+	dir := filepath.Join(f.dir, "out/adjudication")
+	for _, put := range []func() error{
+		func() error { return os.Symlink("adjudication", dir) },
+		func() error { return errors.Join(os.Mkdir(dir, 0o700), syscall.Mkfifo(dir+"/decisions.json", 0o600)) },
+	} {
+		if err := errors.Join(os.Remove(dir), put()); err != nil {
+			t.Fatal(err)
+		}
+		warned(t, f.wants(f.open(), labels, "mood"), "decisions.json cannot be read", "missing")
+	}
 }
 
 // A save that ends while we wait is read without a warning.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"potato/api"
 )
@@ -237,7 +238,7 @@ func decisionsPath(cfg *Config) string {
 
 func statIfThere(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	return info, err
