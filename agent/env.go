@@ -49,8 +49,9 @@ func inherited(name string) bool {
 		slices.ContainsFunc(passedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// threadEnv sets the variables that bound the threads of numeric libraries, before the interpreter starts (H4).
-func threadEnv(env []string, n int) []string {
+// ThreadEnv sets the variables that bound the threads of numeric libraries, before the interpreter starts (H4); 0 leaves
+// them alone.
+func ThreadEnv(env []string, n int) []string {
 	if n <= 0 {
 		return env
 	}
@@ -70,13 +71,4 @@ func setEnv(env []string, over ...string) []string {
 		out = append(out, name+"="+values[name])
 	}
 	return out
-}
-
-func lookupEnv(env []string, name string) string {
-	for _, kv := range env {
-		if n, v, _ := strings.Cut(kv, "="); n == name {
-			return v
-		}
-	}
-	return ""
 }

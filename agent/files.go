@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"potato/api"
 )
 
 // The files of a job directory. Who writes which is fixed: the worker its events, stdout and stderr; the shim the claim
@@ -59,6 +60,4 @@ func readJSON(path string, v any) bool {
 	return err == nil && json.Unmarshal(b, v) == nil
 }
 
-func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
+func isDiskFull(err error) bool { return api.IsDiskFull(err) }

@@ -86,7 +86,7 @@ func (w *work) failure(err error) outcome {
 	switch {
 	case isDiskFull(err):
 		e = w.noSpace(err)
-	case e.Code == "python_missing" && e.Hint == "":
+	case e.Code == "python_missing": // whoever found that knows the key of local runs alone
 		e = e.WithHint("set `%s` to an interpreter that exists there", w.o.PythonKey)
 	case e.Kind == api.KindInternal:
 		// The text is of the operating system and says what is wrong with this machine.

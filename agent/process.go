@@ -3,16 +3,14 @@ package agent
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"potato/api"
+	"potato/trainers"
 )
 
 // Process launches workers as processes of this machine, each under a shim.
@@ -36,16 +34,16 @@ func (Process) Launch(ctx context.Context, l Launch) (api.Handle, error) {
 		}
 		return h, w.tell(l.job(), true)
 	}
-	python, err := findPython(l.Python, l.Env)
+	python, err := trainers.FindPython(l.Python, l.Env)
 	if err != nil {
 		return h, err
 	}
-	h.Marker = newMarker()
+	h.Marker = rand.Text()
 	if err := l.Save(h); err != nil {
 		return h, err
 	}
 	start := shimStart{
-		Argv: []string{python, l.WorkerPath, "--spec", l.Spec}, Env: threadEnv(l.Env, l.NumThreads), Marker: h.Marker, Job: l.job(),
+		Argv: []string{python, l.WorkerPath, "--spec", l.Spec}, Env: ThreadEnv(l.Env, l.NumThreads), Marker: h.Marker, Job: l.job(),
 	}
 	shim, err := startShim(ctx, l.Shim, h.Marker)
 	if err != nil {
@@ -66,34 +64,6 @@ func (l Launch) job() shimJob {
 
 func (l Launch) warmSpec() WarmSpec {
 	return WarmSpec{Trainer: l.Trainer, Python: l.Python, WorkerPath: l.WorkerPath, Env: l.Env, NumThreads: l.NumThreads, Shim: l.Shim}
-}
-
-// findPython resolves the interpreter as the worker's environment finds it.
-func findPython(python string, env []string) (string, error) {
-	if strings.ContainsRune(python, filepath.Separator) {
-		return python, executable(python)
-	}
-	for _, dir := range filepath.SplitList(lookupEnv(env, "PATH")) {
-		if path := filepath.Join(dir, python); filepath.IsAbs(path) && executable(path) == nil {
-			return path, nil
-		}
-	}
-	return "", api.Unavailablef("python_missing", "%s was not found on this machine", python)
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return api.Unavailablef("python_missing", "%s was not found on this machine", path).WithCause(err)
-	case err != nil:
-		return api.Unavailablef("python_missing", "%s cannot be read on this machine: %v", path, errors.Unwrap(err)).WithCause(err)
-	case info.IsDir():
-		return api.Unavailablef("python_missing", "%s is a folder on this machine, not an interpreter", path)
-	case info.Mode()&0o111 == 0:
-		return api.Unavailablef("python_missing", "%s may not be executed on this machine", path)
-	}
-	return nil
 }
 
 // State implements Launcher.
@@ -199,12 +169,4 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-func newMarker() string {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(err) // crypto/rand never fails on the platforms we build for
-	}
-	return hex.EncodeToString(b[:])
 }

@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"reflect"
 	"sync"
 	"time"
+
+	"potato/trainers"
 )
 
 const warmIdle = 10 * time.Minute
@@ -51,16 +54,16 @@ func (p *WarmPool) Start(ctx context.Context, s WarmSpec) error {
 	if err := p.drop(); err != nil {
 		return err
 	}
-	python, err := findPython(s.Python, s.Env)
+	python, err := trainers.FindPython(s.Python, s.Env)
 	if err != nil {
 		return err
 	}
-	shim, err := startShim(ctx, s.Shim, newMarker())
+	shim, err := startShim(ctx, s.Shim, rand.Text())
 	if err != nil {
 		return err
 	}
 	start := shimStart{
-		Warm: true, Argv: []string{python, s.WorkerPath, "--warm", s.Trainer}, Env: threadEnv(s.Env, s.NumThreads), Marker: shim.marker,
+		Warm: true, Argv: []string{python, s.WorkerPath, "--warm", s.Trainer}, Env: ThreadEnv(s.Env, s.NumThreads), Marker: shim.marker,
 	}
 	if err := shim.tell(start, false); err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Kind says what sort of failure an Error is; handlers alone turn it into a status code.
@@ -84,6 +85,11 @@ func AsError(err error) *Error {
 func HasCode(err error, code string) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
+}
+
+// IsDiskFull reports whether the system says that no space is left, on the disk or within a quota.
+func IsDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func newError(kind Kind, code, format string, args []any) *Error {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"potato/api"
 )
@@ -29,7 +28,7 @@ func (s *Study) BuildBundle(ctx context.Context, dir string, opts BundleOptions)
 			continue
 		case errors.Is(err, errDataChanged):
 			err = dataChanging(err)
-		case errors.Is(err, syscall.ENOSPC):
+		case api.IsDiskFull(err):
 			err = api.Unavailablef("disk_full", "the disk of the runs' folder is full").
 				WithHint("free some space, or move the runs with training_dir").WithCause(err)
 		}

@@ -1,9 +1,6 @@
 package runners
 
 import (
-	"errors"
-	"syscall"
-
 	"potato/api"
 	"potato/store"
 )
@@ -75,5 +72,5 @@ func runError(err error, code, sentence string) *api.Error {
 }
 
 func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || api.HasCode(err, "disk_full")
+	return api.IsDiskFull(err) || api.HasCode(err, "disk_full")
 }

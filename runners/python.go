@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -167,12 +166,7 @@ func (p *Python) code() string { return filepath.Join(p.dir, "code") }
 
 // env is the environment of workers, with the limit of threads that they get.
 func (p *Python) env() []string {
-	env := agent.WorkerEnv()
-	if n := p.config.ModelTraining.NumThreads; n > 0 {
-		v := strconv.Itoa(n)
-		env = agent.WorkerEnv("OMP_NUM_THREADS="+v, "MKL_NUM_THREADS="+v, "OPENBLAS_NUM_THREADS="+v)
-	}
-	return env
+	return agent.ThreadEnv(agent.WorkerEnv(), p.config.ModelTraining.NumThreads)
 }
 
 // willHave marks trainers as available whose missing packages the first run installs.

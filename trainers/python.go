@@ -38,9 +38,9 @@ func executable(path string) error {
 	about, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return missing("%s was not found on this machine", path)
+		return missing("%s was not found on this machine", path).WithCause(err)
 	case err != nil:
-		return missing("%s cannot be reached on this machine: %v", path, errors.Unwrap(err))
+		return missing("%s cannot be reached on this machine: %v", path, errors.Unwrap(err)).WithCause(err)
 	case about.IsDir():
 		return missing("%s is a folder on this machine, not an interpreter", path)
 	case about.Mode()&0o111 == 0:
