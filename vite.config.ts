@@ -15,6 +15,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // a data: URI would need a hole in the policy
     modulePreload: { polyfill: false }, // it would be an inline script
     reportCompressedSize: false,
+    chunkSizeWarningLimit: 800, // one page, loaded once and cached for good
   },
   server: { proxy: { "/admin/training/api": server } },
   test: {

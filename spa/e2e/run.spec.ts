@@ -41,10 +41,10 @@ test("predictions: pages, wrong ones, search, files, retract and show again (R8,
   await page.getByRole("button", { name: "Retract" }).click();
   const asked = page.getByRole("dialog", { name: /^Retract [\d,]+ predictions from annotators\?$/ });
   await asked.getByRole("button", { name: "Retract" }).click();
-  await expect(page.getByText("annotators see none of them")).toBeVisible();
-  await page.getByRole("button", { name: "Show to annotators" }).click();
-  await page.getByRole("button", { name: "Show them" }).click();
-  await expect(page.getByText(/annotators see [\d,]+ of them/)).toBeVisible();
+  await expect(page.getByText("none of them is published")).toBeVisible();
+  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByRole("button", { name: "Publish them" }).click();
+  await expect(page.getByText(/[\d,]+ of them are published/)).toBeVisible();
 });
 
 test("a run under way: progress, curves, a log that follows and stops following (N8)", async ({ page, server }) => {

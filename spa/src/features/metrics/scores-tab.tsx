@@ -133,7 +133,9 @@ function TrainingFigures({ train }: { train: SchemaScores["train"] }) {
   return (
     <p className={classes.train}>
       On the training rows themselves, which says little about new items:{" "}
-      {figures.map(([name, value]) => `${name.replaceAll("_", " ")} ${score(value)}`).join(", ")}
+      {figures
+        .map(([name, value]) => `${name.replaceAll("_", " ")} ${Number.isInteger(value) ? count(value) : score(value)}`)
+        .join(", ")}
     </p>
   );
 }

@@ -12,8 +12,8 @@ import { Filters } from "./filters";
 import type { PredictionFilter } from "./prediction-filter";
 import { PredictionRows } from "./prediction-rows";
 import classes from "./predictions-tab.module.css";
+import { Published } from "./published";
 import { pageSize, predictionsFile, predictionsQuery } from "./queries";
-import { ShownToAnnotators } from "./shown-to-annotators";
 
 interface PredictionsTabProps {
   run: Run;
@@ -33,7 +33,7 @@ export function PredictionsTab({ run, filter, onFilter }: PredictionsTabProps) {
   const setCursors = (next: string[]) => setPlace({ key, cursors: next });
 
   return (
-    <Panel title="Predictions" flush aside={<ShownToAnnotators run={run} />}>
+    <Panel title="Predictions" flush aside={<Published run={run} />}>
       <Filters run={run} filter={filter} onFilter={onFilter} />
       <div className={classes.list} data-stale={query.isPlaceholderData}>
         <Loaded query={query} what="the predictions" height={480}>

@@ -44,7 +44,7 @@ export function useRetract(runId: string) {
   });
 }
 
-/** Shows a run's predictions to annotators again; with dryRun it only counts what would be shown. */
+/** Publishes a run's predictions again; with dryRun it only counts what would be published. */
 export function useWriteback(runId: string) {
   const refresh = useRefresh(runId);
   return useMutation({

@@ -29,7 +29,7 @@ export function ResultTable({ run }: { run: Run }) {
           <th scope="col">Accuracy</th>
           <th scope="col">Macro-F1</th>
           <th scope="col" title="Expected calibration error: how far the confidence is off, on average">
-            Off by
+            Calibration error
           </th>
         </tr>
       </thead>

@@ -4,7 +4,7 @@ import { counted } from "@/ui/format";
 import { isFinal, RunStatusMark } from "@/ui/run-status";
 import { TimeAgo } from "@/ui/time-ago";
 import classes from "./run-cards.module.css";
-import { Outcome, Shown } from "./run-table";
+import { Outcome, Published } from "./run-table";
 import { Took } from "./took";
 import { labelsOf, shortId } from "./words";
 
@@ -43,7 +43,7 @@ export function RunCards({ runs, best }: RunCardsProps) {
           </div>
           {run.n_published > 0 && (
             <div className={classes.shown}>
-              <Shown run={run} /> predictions shown
+              <Published run={run} /> predictions published
             </div>
           )}
         </li>

@@ -12,7 +12,9 @@ import { skippedReasons } from "./words";
 export function RunDetails({ run }: { run: Run }) {
   const curl = curlOf(run, window.location.origin);
   const params = Object.entries(run.params).sort(([a], [b]) => a.localeCompare(b));
-  const environment = Object.entries(run.environment).sort(([a], [b]) => a.localeCompare(b));
+  const environment = Object.entries(run.environment)
+    .filter(([name]) => name !== "device")
+    .sort(([a], [b]) => a.localeCompare(b));
   return (
     <div className={classes.grid}>
       <Panel title="Parameters">
@@ -48,7 +50,7 @@ export function RunDetails({ run }: { run: Run }) {
             facts={[
               ["Schemes", run.writeback.schemas_enabled.join(", ") || "none"],
               ["Predictions read", count(run.writeback.n_read)],
-              ["Shown", count(run.writeback.n_written)],
+              ["Published", count(run.writeback.n_written)],
               [
                 "Held back",
                 skippedReasons(run.writeback)

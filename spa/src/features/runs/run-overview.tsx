@@ -70,7 +70,7 @@ function noResult(run: Run): string {
 
 function noPredictions(run: Run): string {
   if (run.status === "success") {
-    return "Annotators see none of this run's predictions.";
+    return "None of this run's predictions is published.";
   }
   return isFinal(run.status) ? "The run left none." : "They appear here when the run has ended.";
 }
@@ -95,6 +95,7 @@ function Predictions({ run }: { run: Run }) {
   return (
     <>
       <p className={classes.lead}>{publishedSentence(run.writeback, run.n_published)}.</p>
+      <p className={classes.none}>This server keeps them. It does not write them into the annotation tool yet.</p>
       {skipped.length > 0 && (
         <ul className={classes.skipped}>
           {skipped.map(({ reason, n }) => (

@@ -32,7 +32,7 @@ test("a failed run says why where its score would be", () => {
   expect(cell("Held-out score")).toBe("No GPU has 4000 MB free");
 });
 
-test("only what annotators see now counts as shown", () => {
+test("only what is published now counts", () => {
   const writeback = {
     n_read: 1712,
     n_written: 1436,
@@ -45,9 +45,9 @@ test("only what annotators see now counts as shown", () => {
     schemas_enabled: ["sentiment"],
     warnings: [],
   };
-  expect(cellsOf(sampleRun({ writeback, n_published: 0 }))("Predictions shown")).toBe("–");
+  expect(cellsOf(sampleRun({ writeback, n_published: 0 }))("Predictions published")).toBe("–");
   document.body.innerHTML = "";
-  expect(cellsOf(sampleRun({ writeback, n_published: 1436 }))("Predictions shown")).toBe("1,436");
+  expect(cellsOf(sampleRun({ writeback, n_published: 1436 }))("Predictions published")).toBe("1,436");
 });
 
 test("a waiting run says its place", () => {

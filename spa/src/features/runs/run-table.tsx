@@ -43,7 +43,7 @@ export function RunTable({ runs, best, sort, onSort }: RunTableProps) {
             <SortHead by="duration" sort={sort} onSort={onSort} number>
               Took
             </SortHead>
-            <th scope="col">Predictions shown</th>
+            <th scope="col">Predictions published</th>
           </tr>
         </thead>
         <tbody>
@@ -73,7 +73,7 @@ export function RunTable({ runs, best, sort, onSort }: RunTableProps) {
                 <Took run={run} />
               </td>
               <td>
-                <Shown run={run} />
+                <Published run={run} />
               </td>
             </tr>
           ))}
@@ -106,8 +106,8 @@ function quietWords(run: Run): string {
   return run.status === "success" ? noScoreWords(run) : run.step || "–";
 }
 
-/** Whether annotators see the run's predictions, and how many. */
-export function Shown({ run }: { run: Run }) {
+/** Whether the run's predictions are published, and how many. */
+export function Published({ run }: { run: Run }) {
   if (run.n_published === 0) {
     return <span className={classes.quiet}>–</span>;
   }

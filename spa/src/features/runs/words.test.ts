@@ -19,8 +19,8 @@ const writeback: Writeback = {
 };
 
 test("says what became of predictions", () => {
-  expect(publishedSentence(writeback, 1436)).toBe("Annotators see 1,436 predictions, 276 held back");
-  expect(publishedSentence(writeback, 0)).toBe("Annotators saw 1,436 predictions, and see none of them now");
+  expect(publishedSentence(writeback, 1436)).toBe("1,436 predictions published, 276 held back");
+  expect(publishedSentence(writeback, 0)).toBe("1,436 predictions were published, and none of them is now");
   expect(publishedSentence({ ...writeback, schemas_enabled: [] }, 0)).toContain("writeback.schemas names no scheme");
   expect(skippedReasons(writeback).map((s) => s.n)).toEqual([273, 3]);
 });

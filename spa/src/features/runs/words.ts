@@ -40,7 +40,7 @@ export function noScoreWords(run: Run): string {
   return run.n_val + run.n_test === 0 ? "no held-out items" : "no held-out score";
 }
 
-/** The predictions that were not shown, by reason, most frequent first; reasons that held nothing back are left out. */
+/** The predictions that were not published, by reason, most frequent first; reasons that held nothing back are left out. */
 export function skippedReasons(w: Writeback): { reason: string; n: number }[] {
   return [
     { reason: "the model was trained on the item", n: w.n_skipped_train_split },
@@ -57,12 +57,12 @@ export function skippedReasons(w: Writeback): { reason: string; n: number }[] {
 /** What became of the predictions, as one sentence. */
 export function publishedSentence(w: Writeback, nPublished: number): string {
   if (w.schemas_enabled.length === 0) {
-    return `${counted(w.n_read, "prediction")} stored, none shown: writeback.schemas names no scheme`;
+    return `${counted(w.n_read, "prediction")} stored, none published: writeback.schemas names no scheme`;
   }
   if (nPublished === 0 && w.n_written > 0) {
-    return `Annotators saw ${counted(w.n_written, "prediction")}, and see none of them now`;
+    return `${counted(w.n_written, "prediction")} were published, and none of them is now`;
   }
   const held = w.n_read - w.n_written;
   const rest = held > 0 ? `, ${count(held)} held back` : "";
-  return `Annotators see ${counted(nPublished, "prediction")}${rest}`;
+  return `${counted(nPublished, "prediction")} published${rest}`;
 }

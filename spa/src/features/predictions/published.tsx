@@ -7,16 +7,16 @@ import { count, counted } from "@/ui/format";
 import classes from "./predictions-tab.module.css";
 import { useRetract, useWriteback } from "./queries";
 
-/** Whether annotators see the predictions, and the means to take them back or to show them. */
-export function ShownToAnnotators({ run }: { run: Run }) {
+/** Whether the predictions are published, and the means to take them back or to publish them. */
+export function Published({ run }: { run: Run }) {
   if (run.status !== "success") {
     return null;
   }
   const n = run.n_published;
   return (
     <div className={classes.shown}>
-      <span>{n > 0 ? `annotators see ${count(n)} of them` : "annotators see none of them"}</span>
-      {n > 0 ? <Retract run={run} n={n} /> : <Show run={run} />}
+      <span>{n > 0 ? `${count(n)} of them are published` : "none of them is published"}</span>
+      {n > 0 ? <Retract run={run} n={n} /> : <Publish run={run} />}
     </div>
   );
 }
@@ -40,16 +40,16 @@ function Retract({ run, n }: { run: Run; n: number }) {
         error={retract.error}
         onConfirm={() => retract.mutate(undefined, { onSuccess: () => setAsking(false) })}
       >
-        They no longer appear as pre-annotations. The run keeps them, and they can be shown again.
+        They are no longer published as pre-annotations. The run keeps them, and they can be published again.
       </Confirm>
     </>
   );
 }
 
-function Show({ run }: { run: Run }) {
+function Publish({ run }: { run: Run }) {
   const [plan, setPlan] = useState<Writeback | null>(null);
   const preview = useWriteback(run.run_id);
-  const show = useWriteback(run.run_id);
+  const publish = useWriteback(run.run_id);
   return (
     <>
       <Button
@@ -57,18 +57,18 @@ function Show({ run }: { run: Run }) {
         loading={preview.isPending}
         onClick={() => preview.mutate({ dryRun: true }, { onSuccess: setPlan })}
       >
-        Show to annotators
+        Publish
       </Button>
       {preview.error && <span role="alert">{wordsOf(preview.error).message}</span>}
       <Confirm
         opened={plan !== null}
         onClose={() => setPlan(null)}
         title={plan ? question(plan) : ""}
-        confirm="Show them"
+        confirm="Publish them"
         keep="Not now"
-        busy={show.isPending}
-        error={show.error}
-        onConfirm={() => show.mutate({ dryRun: false }, { onSuccess: () => setPlan(null) })}
+        busy={publish.isPending}
+        error={publish.error}
+        onConfirm={() => publish.mutate({ dryRun: false }, { onSuccess: () => setPlan(null) })}
       >
         {plan && plan.n_read > plan.n_written && `${count(plan.n_read - plan.n_written)} are held back.`}
       </Confirm>
@@ -78,7 +78,7 @@ function Show({ run }: { run: Run }) {
 
 function question(plan: Writeback): string {
   if (plan.schemas_enabled.length === 0) {
-    return "Nothing would be shown: model_training.writeback.schemas names no scheme.";
+    return "Nothing would be published: model_training.writeback.schemas names no scheme.";
   }
-  return `Show ${counted(plan.n_written, "prediction")} to annotators as pre-annotations?`;
+  return `Publish ${counted(plan.n_written, "prediction")} as pre-annotations?`;
 }
