@@ -6,6 +6,7 @@ import (
 
 	"potato/api"
 	"potato/project"
+	"potato/store"
 )
 
 // backend finds a backend by its name; local needs no entry in the config.
@@ -28,7 +29,8 @@ func (s *Supervisor) backend(name string) (api.Backend, bool) {
 }
 
 // Backends lists the places where runs train, local first.
-func (s *Supervisor) Backends(context.Context) (api.BackendList, error) {
+func (s *Supervisor) Backends(ctx context.Context) (api.BackendList, error) {
+	s.keepSeen(ctx)
 	list := api.BackendList{}
 	names := []string{project.LocalBackend}
 	for _, b := range s.o.Config.ModelTraining.Backends {
@@ -37,11 +39,29 @@ func (s *Supervisor) Backends(context.Context) (api.BackendList, error) {
 	for _, name := range names {
 		b, _ := s.backend(name)
 		if b.Type == api.BackendAgent {
-			b.Agent = &api.BackendAgentSeen{}
+			seen, err := agentsSeen(ctx, s.db, name)
+			if err != nil {
+				return list, err
+			}
+			b.Agent = &seen
 		}
 		list.Backends = append(list.Backends, b)
 	}
 	return list, nil
+}
+
+// agentsSeen reads which agents of a backend were heard of.
+func agentsSeen(ctx context.Context, db *store.DB, backend string) (api.BackendAgentSeen, error) {
+	token, err := db.TokenOf(ctx, backend)
+	if err != nil {
+		return api.BackendAgentSeen{}, err
+	}
+	agents, err := db.AgentsOf(ctx, backend)
+	seen := api.BackendAgentSeen{Registered: token != nil, Agents: agents}
+	if token != nil {
+		seen.LastSeen = token.LastSeen
+	}
+	return seen, err
 }
 
 // Check says whether a run could start on a backend. NotFound has code unknown_backend.
@@ -58,12 +78,17 @@ func (s *Supervisor) Check(ctx context.Context, name string, req api.CheckReques
 			Items: []api.CheckItem{{Level: api.CheckFail, Topic: "backend", Text: b.Reason, Hint: "train on local"}},
 		}, nil
 	}
+	if s.seen != nil {
+		s.keepSeen(ctx)
+	}
 	return runner.Check(ctx, CheckOptions{Backend: name, Trainer: req.Trainer, Probe: req.Probe}), nil
 }
 
-func (s *Supervisor) backendNames() string {
+func (s *Supervisor) backendNames() string { return backendNames(s.o.Config) }
+
+func backendNames(c *project.Config) string {
 	names := project.LocalBackend
-	for _, b := range s.o.Config.ModelTraining.Backends {
+	for _, b := range c.ModelTraining.Backends {
 		names += ", " + b.Name
 	}
 	return names

@@ -20,8 +20,14 @@ func (s *Supervisor) build(ctx context.Context, a *active, r store.Run) error {
 	building, release := a.untilStop(ctx)
 	defer release()
 	manifest, err := s.buildBundle(building, a, r)
+	if err == nil && s.packs(a.backend) {
+		err = s.pack(building, a)
+	}
 	if err != nil {
-		if a.ending() {
+		switch {
+		case a.finished():
+			return s.finishedWith(ctx, a)
+		case a.ending():
 			return context.Canceled
 		}
 		return runError(err, "bad_bundle", "the bundle could not be built by a fault of this server, whose log has the details")

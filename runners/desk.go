@@ -2,6 +2,7 @@ package runners
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,26 +15,47 @@ import (
 )
 
 // desk is the server's side of agent.Desk.
-type desk struct{ s *Supervisor }
+type desk struct {
+	s       *Supervisor
+	backend string // whose runs alone are there; empty: all are
+}
 
 // holder finds the run that the job is for, or says that the sender has nothing to do with it any more.
 func (d desk) holder(ctx context.Context, job api.Job) (*active, error) {
 	a := d.s.activeRun(job.RunID)
-	if a == nil {
-		r, err := d.s.db.RunByID(ctx, job.RunID)
-		switch {
-		case api.HasCode(err, "run_not_found") || err == nil && r.Status.Final():
-			return nil, api.Gonef("run_over", "run %s is over", job.RunID)
-		case err != nil:
-			return nil, err
+	if a == nil || d.backend != "" && a.backend != d.backend {
+		return nil, d.notHere(ctx, job.RunID)
+	}
+	return a, d.hear(ctx, a, job.Lease)
+}
+
+// hear notes that the agent with the lease has spoken, and keeps that it has when it is the first time.
+func (d desk) hear(ctx context.Context, a *active, lease string) error {
+	first, err := a.hear(lease)
+	if first {
+		if err := d.s.db.HearLease(context.WithoutCancel(ctx), a.id, lease); err != nil {
+			d.s.log.Warn("cannot store that the agent has spoken", "run", a.id, "err", err)
 		}
-		return nil, api.Unavailablef("run_waiting", "run %s is not taken up yet", job.RunID).WithHint("try again")
 	}
-	if a.lease != job.Lease {
-		return nil, api.Conflictf("lease_moved", "another agent has run %s now", job.RunID)
+	return err
+}
+
+// notHere says why nobody can speak for a run that this server does not work on.
+func (d desk) notHere(ctx context.Context, id api.RunID) error {
+	r, err := d.s.db.RunByID(ctx, id)
+	switch {
+	case err == nil && d.backend != "" && r.Backend != d.backend:
+		return api.NotFoundf("run_not_found", "there is no run %s", id)
+	case err != nil && d.backend != "":
+		return err
+	case api.HasCode(err, "run_not_found") || err == nil && r.Status.Final():
+		return runOver(id)
+	case err != nil:
+		return err
+	case r.Status == api.RunQueued:
+		return leaseMoved(id)
 	}
-	a.hear()
-	return a, nil
+	return api.Unavailablef("run_waiting", "run %s is not taken up yet", id).WithHint("try again")
 }
 
 // Bundle implements agent.Desk: on this machine the bundle needs no copying.
@@ -119,11 +141,15 @@ func (d desk) Heartbeat(ctx context.Context, job api.Job) (api.Answer, error) {
 	defer timer.Stop()
 	select {
 	case <-a.stop:
+	case <-a.done:
 	case <-timer.C:
+	case <-d.s.left:
 	case <-ctx.Done():
 		return api.Answer{}, ctx.Err()
 	}
-	a.hear()
+	if _, err := a.hear(job.Lease); err != nil { // it ended meanwhile, or went to another
+		return api.Answer{}, err
+	}
 	return d.answer(a), nil
 }
 
@@ -160,17 +186,25 @@ func (d desk) Predictions(ctx context.Context, job api.Job, path string) error {
 }
 
 func (s *Supervisor) withinLimit(st fs.FileInfo) error {
-	limit := s.o.Config.ModelTraining.MaxPredictionsMB
-	if st.Size() <= limit<<20 {
+	if st.Size() <= s.o.Config.ModelTraining.MaxPredictionsMB<<20 {
 		return nil
 	}
+	return s.tooLarge(st.Size())
+}
+
+// tooLarge refuses predictions of that size, or of more when that is all that is known.
+func (s *Supervisor) tooLarge(size int64) error {
+	limit := s.o.Config.ModelTraining.MaxPredictionsMB
 	return WithHint(api.TooLargef("predictions_too_large", "The predictions have %d MB, more than max_predictions_mb allows (%d)",
-		(st.Size()+1<<20-1)>>20, limit))
+		(size+1<<20-1)>>20, limit))
 }
 
 // Finish implements agent.Desk.
 func (d desk) Finish(ctx context.Context, job api.Job, f api.Finish) error {
 	a, err := d.holder(ctx, job)
+	if api.HasCode(err, "run_over") && d.ended(ctx, job) {
+		return nil // its answer was lost
+	}
 	if err != nil {
 		return err
 	}
@@ -189,5 +223,19 @@ func (d desk) Finish(ctx context.Context, job api.Job, f api.Finish) error {
 	if err := d.s.update(context.WithoutCancel(ctx), a.id, up); err != nil {
 		return fmt.Errorf("take the end of run %s: %w", a.id, err)
 	}
+	a.finish()
 	return nil
+}
+
+// ended reports whether the run's end was reported with this very lease.
+func (d desk) ended(ctx context.Context, job api.Job) bool {
+	if a := d.s.activeRun(job.RunID); a != nil {
+		return a.finished() && a.lease == job.Lease
+	}
+	r, err := d.s.db.RunByID(ctx, job.RunID)
+	if err != nil || r.Finish == nil {
+		return false
+	}
+	l, err := d.s.db.LeaseOf(ctx, job.RunID)
+	return err == nil && l != nil && subtle.ConstantTimeCompare([]byte(l.Lease), []byte(job.Lease)) == 1
 }

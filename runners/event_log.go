@@ -65,11 +65,11 @@ func (l *eventLog) close() error {
 	return err
 }
 
-// nextSeq is the first sequence number that is not there.
+// nextSeq is the number of the next event that the agent has to tell, counted without those of the server's own.
 func (l *eventLog) nextSeq() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.got.NextSeq
+	return l.got.NextSeq - l.got.Own
 }
 
 // append writes those events that continue the log, ignores those it has, and stops at a gap. keep stores how far it came,
@@ -77,25 +77,28 @@ func (l *eventLog) nextSeq() int64 {
 func (l *eventLog) append(events []api.Event, keep func(fresh []api.Event, got store.Received) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.appendLocked(events, keep)
+	return l.appendLocked(events, 0, keep)
 }
 
-// say appends an event of the server's own. Only while no agent speaks for the run: the numbers are shared.
+// say appends an event of the server's own. The agent may speak at the same time: in the log the two share one line of
+// numbers, and the agent's are counted without the server's.
 func (l *eventLog) say(e api.Event, keep func([]api.Event, store.Received) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.V, e.Seq = 1, l.got.NextSeq
-	return l.appendLocked([]api.Event{e}, keep)
+	e.V, e.Seq = 1, l.got.NextSeq-l.got.Own
+	return l.appendLocked([]api.Event{e}, 1, keep)
 }
 
-func (l *eventLog) appendLocked(events []api.Event, keep func([]api.Event, store.Received) error) error {
-	got := store.Received{NextSeq: l.got.NextSeq, Bytes: map[string]int64{}}
+// appendLocked appends events numbered as the agent counts, own of which are the server's.
+func (l *eventLog) appendLocked(events []api.Event, own int64, keep func([]api.Event, store.Received) error) error {
+	got := store.Received{NextSeq: l.got.NextSeq, Own: l.got.Own + own, Bytes: map[string]int64{}}
 	pending := map[string][]byte{}
 	var fresh []api.Event
 	for _, e := range events {
-		if e.Seq != got.NextSeq {
+		if e.Seq != got.NextSeq-l.got.Own {
 			continue
 		}
+		e.Seq = got.NextSeq
 		got.NextSeq++
 		fresh = append(fresh, e)
 		name, line, err := eventLine(e)
@@ -176,19 +179,25 @@ func eventLine(e api.Event) (string, []byte, error) {
 	}
 	seq := e.Seq
 	e.Seq = 0
-	b, err := json.Marshal(e)
+	b, err := encodeEvent(e)
+	if err == nil && len(b) > maxEventBytes && e.Event != api.EventResult {
+		b, err = encodeEvent(shortened(e, len(b)))
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("encode event %d: %w", seq, err)
-	}
-	if len(b) > maxEventBytes && e.Event != api.EventResult {
-		b, err = json.Marshal(shortened(e, len(b)))
-		if err != nil {
-			return "", nil, fmt.Errorf("encode event %d: %w", seq, err)
-		}
 	}
 	line := append([]byte(`{"seq":`), strconv.FormatInt(seq, 10)...)
 	line = append(append(line, ','), b[1:]...)
 	return eventsFile, append(line, '\n'), nil
+}
+
+// encodeEvent leaves <, > and & as they are: escaped, a log of HTML would be six times as long.
+func encodeEvent(e api.Event) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(e)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 // shortened keeps the beginning of an event's text and says what became of the rest.

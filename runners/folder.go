@@ -20,6 +20,11 @@ func (f folder) job() string       { return filepath.Join(string(f), "job") }
 func (f folder) spec() string      { return filepath.Join(string(f), "spec.json") }
 func (f folder) exitCode() string  { return filepath.Join(string(f), "exit_code") }
 
+// For agents elsewhere: the packed bundle, and predictions that are being uploaded.
+func (f folder) archive() string    { return filepath.Join(string(f), "bundle.tar.gz") }
+func (f folder) archiveSum() string { return f.archive() + ".sha256" }
+func (f folder) upload() string     { return filepath.Join(string(f), "upload") }
+
 // The files that events go to, by their key in store.Received.
 const (
 	eventsFile = "events.jsonl"

@@ -22,6 +22,10 @@ func (s *Supervisor) watchLimits(ctx context.Context, a *active, backend string)
 			return
 		case <-tick.C:
 		}
+		if a.release(s.o.ClaimTimeout) {
+			a.end()
+			return
+		}
 		e := s.overLimit(a, backend)
 		if e == nil {
 			continue
@@ -49,7 +53,7 @@ func (s *Supervisor) overLimit(a *active, backend string) *api.Error {
 	if limit := project.Seconds(s.o.Config.ModelTraining.MaxWallSeconds); limit > 0 && time.Since(a.since) >= limit {
 		return api.Unavailablef("wall_time", "the run was not finished after %s, the limit of max_wall_seconds", inSeconds(limit))
 	}
-	if silence := s.heartbeatTimeout(backend); a.working && time.Since(a.heard) >= silence {
+	if silence := s.heartbeatTimeout(backend); a.working && a.claimed.IsZero() && time.Since(a.heard) >= silence {
 		return api.Unavailablef("heartbeat_lost", "No word from the agent on %s for %s", backend, inSeconds(silence))
 	}
 	return nil

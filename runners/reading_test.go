@@ -107,14 +107,18 @@ func TestProgressIsTakenOnceAndInOrder(t *testing.T) {
 		_, err = j.Desk.Progress(ctx, j.Job, []api.Event{out, out})
 		return err
 	})
-	list, err := s.Events(t.Context(), id, first-1, 100)
+	list, err := s.Events(t.Context(), id, 0, 100)
 	must(t, err)
 	var got []string
-	for _, e := range list.Events {
+	for i, e := range list.Events {
+		if e.Seq != int64(i)+1 {
+			t.Errorf("event %d has the number %d", i+1, e.Seq)
+		}
 		got = append(got, e.Msg)
 	}
-	if !slices.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("got %v, want one, two, three", got)
+	// The server's own line has a number in the log and none for the agent.
+	if len(got) != 4 || first != 1 || !slices.Equal(got[1:], []string{"one", "two", "three"}) {
+		t.Errorf("got %v after a first number of %d, want one line of the server's, then one, two, three", got, first)
 	}
 	lines, err := s.Log(t.Context(), id, runners.LogQuery{Source: runners.LogStdout})
 	must(t, err)

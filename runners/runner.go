@@ -42,6 +42,7 @@ type CheckOptions struct {
 type Job struct {
 	api.Job
 	Backend string // its name in the config
+	Host    string // of the agent that claimed it; empty where none has to
 	Dir     string // the run's folder: bundle/ is there, artifacts/ is to be filled, job/ is the agent's when it is local
 	Desk    agent.Desk
 	// Save keeps the handle; called before anything is started, and again when the handle grows.
@@ -52,4 +53,6 @@ type Job struct {
 	Say func(line string)
 	// Cancel is closed when the work is to end. The desk's answers tell the agent the same.
 	Cancel <-chan struct{}
+	// Ended is closed when the desk has accepted the end of the job.
+	Ended <-chan struct{}
 }

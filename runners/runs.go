@@ -72,6 +72,9 @@ func (s *Supervisor) asPeopleSee(ctx context.Context, runs []store.Run) ([]api.R
 	for i, r := range runs {
 		if r.Status == api.RunQueued {
 			r.Queue = places[r.RunID]
+			if r.WaitingSince != nil {
+				r.Hint = s.startAgent(r.Backend)
+			}
 		}
 		if r.StartedAt != nil && r.Duration == nil {
 			d := max(s.seconds()-*r.StartedAt, 0)

@@ -22,46 +22,63 @@ func (s *Supervisor) carry(ctx context.Context, r store.Run, work *sync.WaitGrou
 		return
 	}
 	work.Go(func() {
-		defer s.deactivate(a)
-		var limits sync.WaitGroup
-		watched, done := context.WithCancel(ctx)
-		limits.Go(func() { s.watchLimits(watched, a, r.Backend) })
-		defer limits.Wait()
-		defer done()
-		s.advance(ctx, a, r)
+		at := s.advanceWithin(ctx, a, r)
+		back := at != "" && a.wasReleased() && ctx.Err() == nil
+		if back {
+			s.note(ctx, a, "warning", "the agent on "+a.host+" claimed the run and did not begin; it is queued again")
+		}
+		s.deactivate(a)
+		if back {
+			s.requeue(ctx, a.id, at, a.host)
+		}
 	})
 }
 
-// advance goes through the states from the run's own on.
-func (s *Supervisor) advance(ctx context.Context, a *active, r store.Run) {
+// advanceWithin is advance with the run's limits watched.
+func (s *Supervisor) advanceWithin(ctx context.Context, a *active, r store.Run) (stuck api.RunStatus) {
+	var limits sync.WaitGroup
+	watched, done := context.WithCancel(ctx)
+	limits.Go(func() { s.watchLimits(watched, a, r.Backend) })
+	defer limits.Wait()
+	defer done()
+	return s.advance(ctx, a, r)
+}
+
+// advance goes through the states from the run's own on. It returns the state in which the run is stuck when the agent
+// that claimed it never spoke.
+func (s *Supervisor) advance(ctx context.Context, a *active, r store.Run) (stuck api.RunStatus) {
 	if r.Status == api.RunBuilding {
 		if err := s.build(ctx, a, r); err != nil {
-			s.endWork(ctx, a, api.RunBuilding, err)
-			return
+			return s.endWork(ctx, a, api.RunBuilding, err)
 		}
 		r.Status = api.RunRunning
 	}
 	if r.Status == api.RunRunning {
 		if err := s.train(ctx, a, r); err != nil {
-			s.endWork(ctx, a, api.RunRunning, err)
-			return
+			return s.endWork(ctx, a, api.RunRunning, err)
 		}
 	}
 	if ctx.Err() == nil {
 		s.evaluate(ctx, a)
 	}
+	return ""
 }
 
 // endWork ends a run whose work broke off with err: as cancelled when somebody asked for it, with the error that it was
-// condemned to when there is one, else with err. When ctx has ended it is we who leave, and the run stays as it is.
-func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus, err error) {
+// condemned to when there is one, else with err. When ctx has ended it is we who leave, and the run stays as it is; so it
+// does when its agent never spoke, and then the state is returned.
+func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus, err error) (stuck api.RunStatus) {
 	if ctx.Err() != nil {
-		return
+		return ""
 	}
+	a.quit()
 	r, readErr := s.db.RunByID(ctx, a.id)
 	if readErr != nil {
 		s.log.Error("cannot read the run", "run", a.id, "err", readErr)
-		return
+		return ""
+	}
+	if a.wasReleased() && !r.CancelRequested && r.ErrorCode == "" {
+		return from
 	}
 	e := runError(err, "start_failed", "the run broke off by a fault of this server, whose log has the details")
 	if e.Unwrap() != nil {
@@ -72,7 +89,7 @@ func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus,
 		s.note(ctx, a, "warning", "cancelled")
 		s.removeJob(a.id)
 		s.endCancelled(ctx, a.id, from)
-		return
+		return ""
 	case a.failed() != nil:
 		e = a.failed()
 	case r.ErrorCode != "":
@@ -84,6 +101,7 @@ func (s *Supervisor) endWork(ctx context.Context, a *active, from api.RunStatus,
 	s.noteFailure(ctx, a, r, e)
 	s.removeJob(a.id)
 	s.endError(ctx, a.id, from, e)
+	return ""
 }
 
 // noteFailure writes the error and the worker's last words into the run's log, so that the log alone tells the story (T30).
@@ -136,8 +154,13 @@ func (s *Supervisor) end(ctx context.Context, id api.RunID, from, to api.RunStat
 	}
 }
 
-// removeJob removes a local agent's folder: after the end of a run it is no longer needed.
-func (s *Supervisor) removeJob(id api.RunID) { s.remove(id, s.folder(id).job()) }
+// removeJob removes what only an agent needed: a local one's folder, the packed bundle, half an upload.
+func (s *Supervisor) removeJob(id api.RunID) {
+	dir := s.folder(id)
+	for _, path := range []string{dir.job(), dir.archive(), dir.archiveSum(), dir.upload()} {
+		s.remove(id, path)
+	}
+}
 
 func (s *Supervisor) remove(id api.RunID, path string) {
 	if err := os.RemoveAll(path); err != nil {

@@ -26,6 +26,9 @@ type Options struct {
 	Version string
 
 	LimitEvery    time.Duration // how often limits are looked at; default a second (C3)
+	ClaimTimeout  time.Duration // how long an agent that got a run may take to speak, before the queue has it again; default 30 s
+	BundleWait    time.Duration // how long the answer to an agent that asks for a bundle is kept back while it is built; default 5 s
+	RemoteSlack   time.Duration // as StopSlack, of agents elsewhere; default a second (H8)
 	HeartbeatWait time.Duration // how long a heartbeat waits for a cancel; default 10 s, at most a third of the time-out
 	StopSlack     time.Duration // how long after the grace an agent may take to report the end of a cancelled run; default 5 s
 	LifeSign      time.Duration // how often subscribers without news hear that we live; default 15 s
@@ -35,16 +38,19 @@ type Options struct {
 // Supervisor owns the runs of a study: their queue, their states, their events and what becomes of their predictions.
 // It is safe for concurrent use.
 type Supervisor struct {
-	o     Options
-	dir   string // the training folder
-	db    *store.DB
-	hub   *hub
-	log   *slog.Logger
-	sums  sums
-	asks  chan chan struct{} // a look at the queue, answered when it was taken
-	begun chan struct{}      // closed when Run looks at the queue
-	used  chan struct{}      // somebody uses the Training page
-	left  chan struct{}      // closed when it no longer does
+	o      Options
+	dir    string // the training folder
+	db     *store.DB
+	hub    *hub
+	claims *claims
+	seen   *seenAgents
+	log    *slog.Logger
+	sums   sums
+	asks   chan chan struct{} // a look at the queue, answered when it was taken
+	freed  chan struct{}      // a place was freed
+	begun  chan struct{}      // closed when Run looks at the queue
+	used   chan struct{}      // somebody uses the Training page
+	left   chan struct{}      // closed when it no longer does
 
 	mu     sync.Mutex
 	active map[api.RunID]*active // the runs that this server works on
@@ -66,7 +72,8 @@ func New(o Options) (*Supervisor, error) {
 	}
 	for d, v := range map[*time.Duration]time.Duration{
 		&o.LimitEvery: time.Second, &o.HeartbeatWait: 10 * time.Second, &o.StopSlack: 5 * time.Second,
-		&o.LifeSign: 15 * time.Second, &o.RetrainEvery: 10 * time.Second,
+		&o.LifeSign: 15 * time.Second, &o.RetrainEvery: 10 * time.Second, &o.ClaimTimeout: 30 * time.Second,
+		&o.BundleWait: 5 * time.Second, &o.RemoteSlack: time.Second,
 	} {
 		if *d <= 0 {
 			*d = v
@@ -76,10 +83,12 @@ func New(o Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Supervisor{
-		o: o, dir: dir, db: o.DB, hub: newHub(), log: o.Log, asks: make(chan chan struct{}), begun: make(chan struct{}), used: make(chan struct{}, 1),
-		left: make(chan struct{}), active: map[api.RunID]*active{},
-	}, nil
+	s := &Supervisor{
+		o: o, dir: dir, db: o.DB, hub: newHub(), claims: newClaims(), log: o.Log, asks: make(chan chan struct{}), freed: make(chan struct{}, 1),
+		begun: make(chan struct{}), used: make(chan struct{}, 1), left: make(chan struct{}), active: map[api.RunID]*active{},
+	}
+	s.seen = &seenAgents{now: s.seconds, new: map[seenKey]store.AgentSeen{}}
+	return s, nil
 }
 
 // Run takes runs out of the queue, follows them to their end and takes up again what an earlier server left. It blocks
@@ -95,6 +104,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return err
 	}
 	work.Go(func() { s.retrainLoop(ctx) })
+	work.Go(func() { s.seenLoop(ctx) })
 	work.Go(func() { s.warmLoop(ctx) })
 	work.Go(func() { _, _ = s.o.Python.Trainers(ctx) }) // asked before the first run, which waits for the answer
 	close(s.begun)
@@ -108,6 +118,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-s.freed:
 		case ask := <-s.asks:
 			if err := s.takeQueued(ctx, &work); err != nil && ctx.Err() == nil {
 				s.log.Error("cannot look at the queue", "err", err)
@@ -138,8 +149,8 @@ func (s *Supervisor) look(ctx context.Context) {
 	}
 }
 
-// Desk is the agent's view of this server; handlers serve it and the local runner calls it.
-func (s *Supervisor) Desk() agent.Desk { return desk{s} }
+// Desk is the view that an agent on this machine has of its server; AgentDesk is that of agents elsewhere.
+func (s *Supervisor) Desk() agent.Desk { return desk{s: s} }
 
 // update changes a run's row and tells those who watch.
 func (s *Supervisor) update(ctx context.Context, id api.RunID, up store.RunUpdate) error {

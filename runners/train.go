@@ -16,7 +16,7 @@ const stopTime = 60 * time.Second
 // train has the run's runner start the work, or follow what was started, until the agent has reported its end. It returns
 // nil when there is a result with its predictions, and then the run is evaluating.
 func (s *Supervisor) train(ctx context.Context, a *active, r store.Run) error {
-	if r.Finish == nil {
+	if !a.finished() {
 		if err := s.work(ctx, a, r); err != nil {
 			return err
 		}
@@ -73,6 +73,9 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if a.wasReleased() {
+		return context.Canceled // nothing was begun
+	}
 	return s.stopWork(ctx, a, runner, job)
 }
 
@@ -80,8 +83,11 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 func (s *Supervisor) patience(a *active) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.silent {
+	switch {
+	case a.silent, a.released:
 		return 0
+	case a.agentID != "":
+		return s.grace() + s.o.RemoteSlack
 	}
 	return s.grace() + s.o.StopSlack
 }
@@ -127,7 +133,7 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (Runner, J
 			RunID: a.id, Lease: a.lease, Spec: spec, GraceSeconds: s.o.Config.ModelTraining.GraceSeconds,
 			HeartbeatTimeoutS: s.heartbeatTimeout(r.Backend).Seconds(), BundleDigest: r.BundleDigest, NextSeq: a.log.nextSeq(),
 		},
-		Backend: r.Backend, Dir: string(s.folder(a.id)), Desk: desk{s}, Cancel: a.stop,
+		Backend: r.Backend, Host: a.host, Dir: string(s.folder(a.id)), Desk: desk{s: s}, Cancel: a.stop, Ended: a.done,
 		Save: func(h api.Handle) error { return s.update(keep, a.id, store.RunUpdate{Handle: &h, Host: &h.Host}) },
 		Step: func(text string) {
 			if err := s.update(keep, a.id, store.RunUpdate{Step: &text}); err != nil {
@@ -149,6 +155,16 @@ func (s *Supervisor) conclude(ctx context.Context, a *active) error {
 	case r.NPredictions != nil && r.Result != nil:
 		step, message := "computing scores", "Computing scores"
 		return s.move(ctx, a.id, api.RunRunning, api.RunEvaluating, store.RunUpdate{Step: &step, Message: &message, NoProgress: true})
+	}
+	return s.finishedWith(ctx, a)
+}
+
+// finishedWith is why work that was reported as finished brought no result.
+func (s *Supervisor) finishedWith(ctx context.Context, a *active) error {
+	r, err := s.db.RunByID(ctx, a.id)
+	switch {
+	case err != nil:
+		return err
 	case r.Finish == nil:
 		return api.Unavailablef("killed", "the work on the run ended and nobody reported how")
 	case r.Finish.ErrorCode != "":
