@@ -27,6 +27,8 @@ type Server struct {
 	After func(w http.ResponseWriter, r *http.Request) bool
 	// HeartbeatWait is how long the answer to a heartbeat is kept back.
 	HeartbeatWait time.Duration
+	// Unheard is how long a claimed run waits for its agent's first word before it goes back to the queue.
+	Unheard time.Duration
 	// MaxPredictions is the size that the server takes; 0 means any.
 	MaxPredictions int64
 
@@ -48,8 +50,9 @@ type held struct {
 	archive   []byte
 	cancel    bool
 	part      []byte // of an upload in chunks
-	digest    string
 	endedWith string
+	claimed   time.Time
+	heard     bool // since it was claimed
 }
 
 // Held is what the server knows of a run.
@@ -66,7 +69,7 @@ type Held struct {
 // NewServer makes a server that knows one token.
 func NewServer(token string) *Server {
 	return &Server{
-		token: token, HeartbeatWait: time.Second, changed: make(chan struct{}),
+		token: token, HeartbeatWait: time.Second, Unheard: 30 * time.Second, changed: make(chan struct{}),
 		replaced: map[string]bool{}, runs: map[api.RunID]*held{}, claims: map[string]api.RunID{},
 	}
 }
@@ -186,6 +189,7 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-changed:
+		case <-time.After(s.Unheard): // a run may have gone back
 		case <-end:
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -206,14 +210,19 @@ func (s *Server) next(q api.ClaimRequest) *api.Job {
 		return s.runs[id].handOut()
 	}
 	for _, id := range s.order {
-		if run := s.runs[id]; run.Status == api.RunQueued {
-			run.Status, run.Lease = api.RunRunning, newLease()
+		if run := s.runs[id]; run.waits(s.Unheard) {
+			run.Status, run.Lease, run.claimed, run.heard = api.RunRunning, newLease(), time.Now(), false
 			run.Agents = append(run.Agents, q.AgentID)
 			s.claims[q.ClaimID] = id
 			return run.handOut()
 		}
 	}
 	return nil
+}
+
+// waits reports whether the run is to be had: it is queued, or whoever claimed it was never heard of.
+func (h *held) waits(unheard time.Duration) bool {
+	return h.Status == api.RunQueued || h.Status == api.RunRunning && !h.heard && time.Since(h.claimed) > unheard
 }
 
 func (h *held) handOut() *api.Job {
@@ -243,6 +252,9 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request, id api.RunID, wha
 		status, code = http.StatusServiceUnavailable, "bundle_not_ready"
 	case run.archive == nil && what == "predictions":
 		status, code = http.StatusConflict, "too_early"
+	}
+	if code == "" || status == http.StatusServiceUnavailable {
+		run.heard = true
 	}
 	s.mu.Unlock()
 	if code != "" {
