@@ -70,10 +70,11 @@ func (p *poller) ask(ctx context.Context) (*api.Job, error) {
 
 // question is the next one. Until it is answered it keeps its name, so that a job whose handing over got lost comes again.
 func (p *poller) question() api.ClaimRequest {
-	q := api.ClaimRequest{AgentID: p.id, ClaimID: randomName(), Host: hostname(), Version: p.o.Version, WaitS: int(p.o.ClaimWait.Seconds())}
+	q := api.ClaimRequest{
+		AgentID: p.id, ClaimID: randomName(), Host: hostname(), Version: p.o.Version, Backend: p.o.Job.Backend, WaitS: int(p.o.ClaimWait.Seconds()),
+	}
 	for _, job := range p.held() {
 		q.Held = append(q.Held, api.Held{RunID: job.RunID, Lease: job.Lease})
-		q.WaitS = 0
 	}
 	return q
 }

@@ -228,7 +228,7 @@ func TestPollDoesARun(t *testing.T) {
 		t.Errorf("reported: %s", all)
 	}
 	q := p.server.Claims()[0]
-	if q.Host != host || q.Version != "test" || q.WaitS != 1 || len(q.Held) != 0 {
+	if q.Host != host || q.Backend != "lab" || q.Version != "test" || q.WaitS != 1 || len(q.Held) != 0 {
 		t.Errorf("asked %+v", q)
 	}
 	for _, path := range []string{"", "jobs", "artifacts"} {

@@ -6,6 +6,7 @@ type ClaimRequest struct {
 	ClaimID string `json:"claim_id" minLength:"1" maxLength:"100" pattern:"^[A-Za-z0-9._-]+$" doc:"Names this question: asked again after a lost answer, it gets the same job"`
 	Host    string `json:"host" maxLength:"255"`
 	Version string `json:"version" maxLength:"100" doc:"Of the agent's program"`
+	Backend string `json:"backend,omitempty" maxLength:"100" doc:"The backend that the agent takes its token for; of another one the token is refused"`
 	WaitS   int    `json:"wait_s,omitempty" minimum:"0" maximum:"30" doc:"How long the answer may be kept back while there is no work"`
 	Held    []Held `json:"held,omitempty" maxItems:"100" doc:"Runs whose job directories this agent has; one that is still its own comes back as the job. A held run that does not come back is no longer the agent's"`
 }

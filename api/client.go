@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -61,12 +62,12 @@ func (c *Client) Claim(ctx context.Context, q ClaimRequest) (*Job, error) {
 	return &job, nil
 }
 
-// Progress implements agent.Desk. When something on the way refuses the size of the report, a part of it is sent, as
-// the answer shows.
+// Progress implements agent.Desk. When the report is refused for its size, a part of it is sent, as the answer shows.
 func (c *Client) Progress(ctx context.Context, job Job, events []Event) (Answer, error) {
 	var a Answer
 	_, err := c.call(ctx, c.callTimeout(), http.MethodPost, jobPath(job, "progress"), job.Lease, ProgressReport{Events: events}, &a)
-	if HasCode(err, codeProxyLimit) && len(events) > 1 {
+	var refused *Error
+	if errors.As(err, &refused) && refused.Kind == KindTooLarge && len(events) > 1 {
 		return c.Progress(ctx, job, events[:len(events)/2])
 	}
 	return a, err
@@ -91,13 +92,15 @@ func jobPath(job Job, what string) string { return "/" + string(job.RunID) + "/"
 func (c *Client) call(ctx context.Context, limit time.Duration, method, path, lease string, in, out any) (status int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
-	var body []byte
+	var body bytes.Buffer
 	if in != nil {
-		if body, err = json.Marshal(in); err != nil {
+		enc := json.NewEncoder(&body)
+		enc.SetEscapeHTML(false) // logs are full of < and >, and a report's size is limited
+		if err := enc.Encode(in); err != nil {
 			return 0, Invalidf("bad_request", "the agent cannot write its own message: %v", err)
 		}
 	}
-	req, err := c.request(ctx, method, path, lease, body)
+	req, err := c.request(ctx, method, path, lease, body.Bytes())
 	if err != nil {
 		return 0, err
 	}
