@@ -39,6 +39,9 @@ func (f *Follower) Again() *Follower {
 // Clean is what a worker's bytes become.
 var Clean = clean
 
+// WorkerCodes are the codes that a worker may end a run with.
+var WorkerCodes = workerCodes
+
 // Drainer takes events over into an outbox whose disk can be full.
 type Drainer struct {
 	w    *work

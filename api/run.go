@@ -36,6 +36,11 @@ const (
 	RunCancelled  RunStatus = "cancelled"
 )
 
+// RunStatuses lists the states of a run in their order.
+func RunStatuses() []RunStatus {
+	return []RunStatus{RunQueued, RunBuilding, RunRunning, RunEvaluating, RunSuccess, RunError, RunCancelled}
+}
+
 // Final reports whether the run has ended.
 func (s RunStatus) Final() bool { return s == RunSuccess || s == RunError || s == RunCancelled }
 

@@ -72,9 +72,7 @@ func (c runsCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(runsMetric, err)
 		return
 	}
-	for _, status := range []api.RunStatus{
-		api.RunQueued, api.RunBuilding, api.RunRunning, api.RunEvaluating, api.RunSuccess, api.RunError, api.RunCancelled,
-	} {
+	for _, status := range api.RunStatuses() {
 		ch <- prometheus.MustNewConstMetric(runsMetric, prometheus.GaugeValue, float64(counts[status]), string(status))
 	}
 	ch <- prometheus.MustNewConstMetric(queueMetric, prometheus.GaugeValue, float64(counts[api.RunQueued]))

@@ -10,10 +10,18 @@ import (
 )
 
 // final lists the states of runs that have ended, for SQL.
-const final = `('success', 'error', 'cancelled')`
+var final = func() string {
+	text := ""
+	for _, status := range api.RunStatuses() {
+		if status.Final() {
+			text += ", '" + string(status) + "'"
+		}
+	}
+	return "(" + text[2:] + ")"
+}()
 
 // prunable is the condition of a run that retention may empty: ended, not emptied yet, and shown by no item (R11).
-const prunable = `status IN ` + final + ` AND pruned_at IS NULL
+var prunable = `status IN ` + final + ` AND pruned_at IS NULL
 	AND NOT EXISTS (SELECT 1 FROM published WHERE published.run_id = runs.run_id)`
 
 // PrunableRuns lists the runs outside the newest keep that retention may empty. Runs of every state count among the newest.
