@@ -66,6 +66,17 @@ func (b Backends) ByName(name string) (Backend, bool) {
 	return Backend{}, false
 }
 
+// BackendNames lists the names that a run may give: the local backend first, then those of the config.
+func (m ModelTraining) BackendNames() []string {
+	names := []string{LocalBackend}
+	for _, b := range m.Backends {
+		if b.Name != LocalBackend { // a config that takes the name is refused, and judged to its end first
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
 // DefaultBackend is the name of the backend of runs that name none.
 func (m ModelTraining) DefaultBackend() string {
 	if m.Backend == "" {

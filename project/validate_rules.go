@@ -128,19 +128,6 @@ func gpusRule(s string) string {
 	return ""
 }
 
-var hoursForm = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9]) *- *([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
-
-func quietHoursRule(s string) string {
-	m := hoursForm.FindStringSubmatch(s)
-	if m == nil {
-		return "must be two times of the day such as 22:00-06:00"
-	}
-	if m[1] == m[3] && m[2] == m[4] {
-		return "begins and ends at the same time"
-	}
-	return ""
-}
-
 // orList joins words for a sentence: a, b or c.
 func orList(words []string) string {
 	if len(words) < 2 {

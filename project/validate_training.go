@@ -78,22 +78,11 @@ func (d *decoder) checkTraining(root *node, c *Config) {
 	}
 }
 
-// backendNames lists what a run may name.
-func backendNames(c *Config) []string {
-	names := []string{LocalBackend}
-	for _, b := range c.ModelTraining.Backends {
-		if b.Name != LocalBackend {
-			names = append(names, b.Name)
-		}
-	}
-	return names
-}
-
 func (d *decoder) checkBackendName(n *node, at string, c *Config) {
 	if n == nil || n.kind == kindList || n.kind == kindMap {
 		return
 	}
-	if names := backendNames(c); !slices.Contains(names, n.text) {
+	if names := c.ModelTraining.BackendNames(); !slices.Contains(names, n.text) {
 		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", printable(strings.Join(names, ", ")))
 	}
 }
@@ -102,7 +91,7 @@ func (d *decoder) checkPlaces(n *node, c *Config) {
 	if n == nil || n.kind != kindMap {
 		return
 	}
-	names := append(backendNames(c), "default")
+	names := append(c.ModelTraining.BackendNames(), "default")
 	for _, e := range n.entries {
 		if !slices.Contains(names, e.key.text) {
 			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), d.suggest(e.key.text, names),

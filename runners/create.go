@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
@@ -109,7 +110,7 @@ func (s *Supervisor) checkTrainer(ctx context.Context, run api.Run, schemes []ap
 		return unknownTrainer(run.Trainer, trainers)
 	}
 	t := trainers[i]
-	if t.LocalOnly && run.Backend != "local" {
+	if t.LocalOnly && run.Backend != project.LocalBackend {
 		return api.Conflictf("local_only", "Trainer '%s' runs on the server's own machine only, not on %s", t.Name, run.Backend).
 			WithHint("start the run on local").WithProblems(api.Problem{Path: "body.backend", Message: "this trainer is local only"})
 	}

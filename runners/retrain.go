@@ -3,11 +3,11 @@ package runners
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
@@ -94,7 +94,7 @@ func (s *Supervisor) considerRetrain(ctx context.Context) (fresh int, reason str
 	if left := last.StartedAt + c.MinIntervalS - s.seconds(); last.RunID != "" && left > 0 {
 		return fresh, "waiting " + plural(int(left)+1, "more second") + " since the last run", nil
 	}
-	if until, quiet := quietUntil(c.QuietHours, s.o.Now()); quiet {
+	if until, quiet := project.QuietUntil(c.QuietHours, s.o.Now()); quiet {
 		return fresh, "waiting for the end of the quiet hours at " + until, nil
 	}
 	busy, err := s.db.RunsByStatus(ctx, append([]api.RunStatus{api.RunQueued}, underWay...)...)
@@ -121,28 +121,6 @@ func (s *Supervisor) retrainBackend() string {
 		return fallback
 	}
 	return name
-}
-
-// quietUntil reports whether a moment lies in quiet hours such as 22:00-06:00, and when they end.
-func quietUntil(hours string, at time.Time) (until string, quiet bool) {
-	from, to, ok := strings.Cut(hours, "-")
-	if !ok {
-		return "", false
-	}
-	from, to = strings.TrimSpace(from), strings.TrimSpace(to)
-	begin, err1 := time.Parse("15:04", from)
-	end, err2 := time.Parse("15:04", to)
-	if err1 != nil || err2 != nil {
-		return "", false
-	}
-	minutes := func(t time.Time) int { return t.Hour()*60 + t.Minute() }
-	now, b, e := minutes(at), minutes(begin), minutes(end)
-	if b <= e {
-		quiet = now >= b && now < e
-	} else {
-		quiet = now >= b || now < e
-	}
-	return to, quiet
 }
 
 func plural(n int, noun string) string {

@@ -53,10 +53,7 @@ func (c *checkCommand) Run(ctx context.Context, p *program) error {
 
 // known refuses a name that the config does not have.
 func (c *checkCommand) known(config *project.Config) error {
-	names := []string{project.LocalBackend}
-	for _, b := range config.ModelTraining.Backends {
-		names = append(names, b.Name)
-	}
+	names := config.ModelTraining.BackendNames()
 	if slices.Contains(names, c.Name) {
 		return nil
 	}

@@ -31,11 +31,10 @@ func openStudy(ctx context.Context, config *project.Config, log *slog.Logger) (*
 	}
 	s := &openedStudy{db: db, data: project.OpenStudy(config), warm: &agent.WarmPool{}}
 	python := runners.NewPython(config)
-	local, err := localRunner(config, python, s.warm, log)
+	places, err := backendRunners(config, python, s.warm, log)
 	if err == nil {
 		s.supervisor, err = runners.New(runners.Options{
-			Config: config, Study: s.data, DB: db, Python: python, Log: log, Version: version,
-			Runners: map[api.BackendType]runners.Runner{api.BackendLocal: local},
+			Config: config, Study: s.data, DB: db, Python: python, Log: log, Version: version, Runners: places,
 		})
 	}
 	if err != nil {
@@ -48,21 +47,22 @@ func (s *openedStudy) close() error {
 	return errors.Join(s.warm.Close(), s.data.Close(), s.db.Close())
 }
 
-func localRunner(config *project.Config, python *runners.Python, warm *agent.WarmPool, log *slog.Logger) (*runners.Local, error) {
+// backendRunners lists the types of backends that this program can start runs on, with the runner of each.
+func backendRunners(config *project.Config, python *runners.Python, warm *agent.WarmPool, log *slog.Logger) (map[api.BackendType]runners.Runner, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return runners.NewLocal(runners.LocalOptions{Config: config, Python: python, Shim: []string{self, "exec"}, Warm: warm, Log: log}), nil
+	return map[api.BackendType]runners.Runner{
+		api.BackendLocal: runners.NewLocal(runners.LocalOptions{Config: config, Python: python, Shim: []string{self, "exec"}, Warm: warm, Log: log}),
+	}, nil
 }
 
 // check asks the backend's runner, whether or not a server runs on the study.
 func (c *checkCommand) check(ctx context.Context, config *project.Config) (api.CheckReport, error) {
-	python := runners.NewPython(config)
-	local, err := localRunner(config, python, nil, slog.New(slog.DiscardHandler))
+	places, err := backendRunners(config, runners.NewPython(config), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return api.CheckReport{}, err
 	}
-	o := runners.Options{Config: config, Runners: map[api.BackendType]runners.Runner{api.BackendLocal: local}}
-	return runners.CheckBackend(ctx, o, c.Name, api.CheckRequest{Trainer: c.Trainer})
+	return runners.CheckBackend(ctx, runners.Options{Config: config, Runners: places}, c.Name, api.CheckRequest{Trainer: c.Trainer})
 }
