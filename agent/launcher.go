@@ -7,7 +7,8 @@ import (
 	"potato/api"
 )
 
-// Launcher starts a worker, says how it stands and ends it. Two ship: Process, and the one that submits to SLURM.
+// Launcher starts a worker, says how it stands and ends it. Process is the one that ships; the one that submits jobs to
+// SLURM has to keep the same order, and this is what both are held to.
 //
 // The order is Launch, then State until it is no longer StateRunning. All methods work from the handle and the job
 // directory alone, so a new agent can go on with what another one started.

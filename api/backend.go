@@ -47,7 +47,7 @@ type IssuedToken struct {
 	Replaced  bool    `json:"replaced" doc:"It took the place of an earlier one, which is refused from now on"`
 }
 
-// Label is a backend's text in menus (N4).
+// MenuLabel is a backend's text in menus (N4).
 func (b Backend) MenuLabel() string {
 	switch b.Type {
 	case BackendLocal:

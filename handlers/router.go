@@ -71,7 +71,6 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	writeProblem(w, document(http.StatusNotFound, "There is nothing at this address"))
 }
 
-// methodNotAllowed says which methods there are, as HTTP demands; chi's own answer is text.
 // routePath is what chi routes by.
 func routePath(r *http.Request) string {
 	if r.URL.RawPath != "" {
@@ -80,6 +79,7 @@ func routePath(r *http.Request) string {
 	return r.URL.Path
 }
 
+// methodNotAllowed says which methods there are, as HTTP demands; chi's own answer is text.
 func methodNotAllowed(router chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
