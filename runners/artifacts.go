@@ -42,6 +42,9 @@ func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactL
 	}
 	defer root.Close() //nolint:errcheck // only read from
 	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a worker renames and removes while we look
+		}
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -49,10 +52,13 @@ func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactL
 			return nil
 		}
 		st, err := d.Info()
-		if err != nil {
-			return err
+		var sum string
+		if err == nil {
+			sum, err = s.sums.of(root, id, path, st)
 		}
-		sum, err := s.sums.of(root, id, path, st)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -336,6 +336,33 @@ func TestArtifacts(t *testing.T) {
 	wantCode(t, err, "run_not_found")
 }
 
+// TestArtifactsWhileTheyChange lists files that a worker renames and removes meanwhile.
+func TestArtifactsWhileTheyChange(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), fake(&runnertest.Machine{}))
+	id := s.create(nil)
+	s.await(id, api.RunSuccess)
+	dir := filepath.Join(s.config.TrainingPath(), "runs", string(id), "artifacts")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		var err error
+		for i := 0; ctx.Err() == nil && err == nil; i++ {
+			partial := filepath.Join(dir, fmt.Sprintf("model/%d/weights.partial", i))
+			err = errors.Join(os.MkdirAll(filepath.Dir(partial), 0o700), os.WriteFile(partial, []byte(fmt.Sprint(i)), 0o600),
+				os.Rename(partial, filepath.Join(dir, "weights")), os.RemoveAll(filepath.Join(dir, "model")))
+		}
+		ended <- err
+	}()
+	for range 500 {
+		if _, err := s.Artifacts(t.Context(), id); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	stop()
+	must(t, <-ended)
+}
+
 // TestT44ManyAgentsAndReaders is fifty runs whose agents report while lists are read and runs pruned: no call fails.
 func TestT44ManyAgentsAndReaders(t *testing.T) {
 	s, agent := startTalkative(t, "  max_concurrent_runs: 50\n  retain_runs: 1\n")
