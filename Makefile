@@ -39,11 +39,12 @@ demo: build $(STAMPS)/venv ## Start the tutorial's study, train once, leave the 
 
 .PHONY: dev
 dev: binaries $(STAMPS)/npm $(STAMPS)/venv ## The demo's server with the page reloading as you edit it
-	@npm run --silent dev & PORT=8000 python3 scripts/demo.py $(VENV)/bin/python; kill %1
+	@trap 'kill %1' EXIT; npm run --silent dev & PORT=8000 python3 scripts/demo.py $(VENV)/bin/python
 
 .PHONY: generate
-generate: $(STAMPS)/npm ## Write the OpenAPI document and the TypeScript types anew
+generate: $(STAMPS)/npm ## Write the OpenAPI document, the TypeScript types and the config's key tables anew
 	go test ./openapi -run TestDocumentIsFresh -update
+	go test ./project -run TestKeyTablesAreFresh -update
 	npm run --silent generate
 
 ## ---- checking

@@ -199,16 +199,6 @@ func (m ModelTraining) aggregation() string {
 	return aggregateConsensus
 }
 
-// Items is how many items the study has.
-func (s *Study) Items(ctx context.Context) (int, error) {
-	n := 0
-	err := s.look(ctx, func(v *view) error {
-		n = len(v.items.items)
-		return nil
-	})
-	return n, err
-}
-
 // Annotations is how many answers to trainable schemes there are, of people: what auto-retrain counts.
 func (s *Study) Annotations(ctx context.Context, schemes []string) (int, error) {
 	n := 0
