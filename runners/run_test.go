@@ -2,6 +2,7 @@ package runners_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,7 +172,7 @@ func TestP9BadPredictionsAreRefusedWhole(t *testing.T) {
 	must(t, err)
 	for predict, text := range map[string]string{
 		"nan": "not a number", "outside": "1.5", "unknown-label": "purple", "unknown-item": "nobody",
-		"unlabelled-twice": "twice", "training": "trained on", "nothing": "no predictions",
+		"unlabelled-twice": "twice", "training": "trained on", "nothing": "no predictions", "cut": "the worker reported",
 	} {
 		t.Run(predict, func(t *testing.T) {
 			id := s.create(map[string]any{"predict": predict})
@@ -187,6 +188,20 @@ func TestP9BadPredictionsAreRefusedWhole(t *testing.T) {
 				t.Errorf("got %d predictions and %v published, want none and %v", list.Total, after, before)
 			}
 		})
+	}
+}
+
+// A run whose trainer passed over some held-out items says of how many its accuracy is.
+func TestAccuracyOfSomeItems(t *testing.T) {
+	s := start(t, runnertest.Study(t, ""), nil)
+	r := s.await(s.create(map[string]any{"predict": "some"}), api.RunSuccess)
+	want := fmt.Sprintf(" on 3 of the %d items of the test split", r.NTest)
+	if r.NTest <= 3 || !strings.Contains(r.Message, want) {
+		t.Errorf("got %q, want %q in it", r.Message, want)
+	}
+	r = s.await(s.create(nil), api.RunSuccess)
+	if want := fmt.Sprintf(" on the %d items of the test split", r.NTest); !strings.Contains(r.Message, want) {
+		t.Errorf("got %q, want %q in it", r.Message, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"potato/api"
@@ -57,13 +58,22 @@ func (s *Supervisor) step(ctx context.Context, a *active, step string) {
 // summary is a successful run in one sentence.
 func summary(r store.Run) string {
 	text := fmt.Sprintf("Trained on %d items", r.NTrain)
+	if len(r.Scores) == 0 {
+		return text
+	}
 	for _, split := range []struct {
-		name string
-		n    int
-	}{{"test", r.NTest}, {"val", r.NVal}} {
-		if acc := r.Metrics[split.name+"_accuracy"]; acc != nil {
-			return fmt.Sprintf("%s; accuracy %.3f on the %d items of the %s split", text, *acc, split.n, split.name)
+		name   string
+		n      int
+		scores *api.SplitScores
+	}{{"test", r.NTest, r.Scores[0].Test}, {"val", r.NVal, r.Scores[0].Val}} {
+		if split.scores == nil || split.scores.Accuracy == nil {
+			continue
 		}
+		on := fmt.Sprintf("the %d", split.n)
+		if n := split.scores.N; n < split.n {
+			on = fmt.Sprintf("%d of the %d", n, split.n)
+		}
+		return fmt.Sprintf("%s; accuracy %.3f on %s items of the %s split", text, *split.scores.Accuracy, on, split.name)
 	}
 	return text
 }
@@ -74,13 +84,38 @@ func (s *Supervisor) storePredictions(ctx context.Context, a *active, from io.Re
 	if err != nil {
 		return err
 	}
-	n, err := s.db.StorePredictions(ctx, a.id, api.ReadPredictions(from), api.NewPredictionRules(bundle.Manifest).Check)
+	r, err := s.db.RunByID(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	rows := api.ReadPredictions(from)
+	if r.Result != nil && r.Result.NPredictions != nil {
+		rows = whole(rows, *r.Result.NPredictions)
+	}
+	n, err := s.db.StorePredictions(ctx, a.id, rows, api.NewPredictionRules(bundle.Manifest).Check)
 	if err != nil {
 		return fmt.Errorf("store the predictions of run %s: %w", a.id, err)
 	}
 	s.log.Info("predictions are stored", "run", a.id, "n", n)
 	s.hub.change(a.id)
 	return nil
+}
+
+// whole is rows that end in an error when they are not as many as the worker has written: the file was cut off since.
+func whole(rows iter.Seq2[api.Prediction, error], want int64) iter.Seq2[api.Prediction, error] {
+	return func(yield func(api.Prediction, error) bool) {
+		n := int64(0)
+		for p, err := range rows {
+			n++
+			if !yield(p, err) {
+				return
+			}
+		}
+		if n != want {
+			yield(api.Prediction{}, api.Invalidf("bad_prediction", "the predictions file holds %d predictions, and the worker reported %d", n, want).
+				WithHint("the file was changed after the trainer had written it; look whether the disk is full and train again"))
+		}
+	}
 }
 
 // prune removes the files and predictions of runs outside the newest retain_runs (R11). The folder goes first: after a
