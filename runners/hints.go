@@ -57,6 +57,18 @@ func WithHint(e *api.Error) *api.Error {
 	return e.WithHint("%s", hints[e.Code])
 }
 
+// runCode is the code that a run ends with. What the packages below call by names of their own, such as a refused line of
+// predictions or of a data file, has one of the codes that tools know; the sentence says which of them it was.
+func runCode(code string, from api.RunStatus) string {
+	if _, known := hints[code]; known {
+		return code
+	}
+	if from == api.RunBuilding {
+		return "bad_bundle"
+	}
+	return "worker_failed"
+}
+
 // runError is an error as a run keeps it: always with a code and a sentence. What is no sentence of ours goes to the log
 // whole, and the run gets the code and words of the part of its way that broke.
 func runError(err error, code, sentence string) *api.Error {

@@ -2,6 +2,7 @@ package runners_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,7 +178,7 @@ func TestP9BadPredictionsAreRefusedWhole(t *testing.T) {
 		t.Run(predict, func(t *testing.T) {
 			id := s.create(map[string]any{"predict": predict})
 			r := s.await(id, api.RunError)
-			if r.ErrorCode == "" || !strings.Contains(r.Error, text) || r.Hint == "" {
+			if r.ErrorCode != "worker_failed" || !strings.Contains(r.Error, text) || r.Hint == "" {
 				t.Errorf("got %s: %s (%s), want %q in it", r.ErrorCode, r.Error, r.Hint, text)
 			}
 			list, err := s.Predictions(t.Context(), id, store.PredictionFilter{})
@@ -248,6 +249,33 @@ func TestT56EarlyFailures(t *testing.T) {
 	r = s.await(s.create(nil), api.RunError)
 	if r.ErrorCode != "start_failed" || r.Error == "" || r.Hint == "" || strings.Contains(r.Error, "permission") {
 		t.Errorf("got %s: %s (%s), want a sentence of ours", r.ErrorCode, r.Error, r.Hint)
+	}
+}
+
+// A run waits in the queue while the study is damaged: what only the bundle shows ends it with a code that tools know (N7).
+func TestStudyDamagedInTheQueue(t *testing.T) {
+	for code, damage := range map[string]func(dir string) error{
+		"bad_bundle": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "items.jsonl"), []byte(`{"id": "r1", "te`), 0o600)
+		},
+		"validation_failed": func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "annotation_output/ana")), os.RemoveAll(filepath.Join(dir, "annotation_output/ben")))
+		},
+	} {
+		t.Run(code, func(t *testing.T) {
+			s := start(t, runnertest.Study(t, ""), nil)
+			g := gate(t)
+			first := s.create(map[string]any{"gate": g})
+			s.awaitStep(first, "fitting")
+			second := s.create(nil)
+			must(t, damage(s.config.Dir))
+			open(t, g)
+			r := s.await(second, api.RunError)
+			if r.ErrorCode != code || r.Error == "" || r.Hint == "" || strings.Contains(r.Error, "fault of this server") {
+				t.Errorf("got %s: %s (%s), want %s", r.ErrorCode, r.Error, r.Hint, code)
+			}
+			s.await(first, api.RunSuccess)
+		})
 	}
 }
 

@@ -132,7 +132,8 @@ func (s *Supervisor) endCancelled(ctx context.Context, id api.RunID, from api.Ru
 }
 
 func (s *Supervisor) endError(ctx context.Context, id api.RunID, from api.RunStatus, e *api.Error) {
-	s.end(ctx, id, from, api.RunError, store.RunUpdate{ErrorCode: &e.Code, Error: &e.Message, Hint: &e.Hint, Message: &e.Message})
+	code := runCode(e.Code, from)
+	s.end(ctx, id, from, api.RunError, store.RunUpdate{ErrorCode: &code, Error: &e.Message, Hint: &e.Hint, Message: &e.Message})
 }
 
 // end moves a run to a final state. It tries until that is stored, or until we leave and the next server finds the run as
