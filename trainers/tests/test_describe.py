@@ -52,8 +52,8 @@ def test_built_in_trainers(run):
 
 @pytest.mark.sklearn
 def test_sklearn_text_is_available(run):
-    trainer = describe(run)["trainers"][0]
-    assert trainer["name"] == "sklearn-text" and trainer["available"] and trainer["unavailable_reason"] == ""
+    trainer = {t["name"]: t for t in describe(run)["trainers"]}["sklearn-text"]
+    assert trainer["available"] and trainer["unavailable_reason"] == ""
     assert trainer["kinds"] == ["nominal", "ordinal", "multilabel"]
 
 
