@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +35,9 @@ func (w *work) attend(ctx context.Context) (State, error) {
 			w.giveUp(ending{disk: err})
 		case err != nil:
 			w.log.Warn("cannot follow the worker", "err", err)
+		}
+		if w.out.result != nil && w.resultAt.IsZero() {
+			w.resultAt = time.Now()
 		}
 		if ended && (err == nil || isDiskFull(err) || time.Since(endedAt) > drainTime) {
 			return state, nil
@@ -75,7 +79,7 @@ func (w *work) drain(ctx context.Context, final bool) error {
 // since the worker is another agent's now.
 func (w *work) press(ctx context.Context) (leave bool) {
 	end := w.ending()
-	if !end.any() {
+	if !end.any() && !w.overstays(end.grace) {
 		return false
 	}
 	if api.HasCode(end.over, "lease_moved") && !w.own.named(w.o.Dir) {
@@ -84,7 +88,7 @@ func (w *work) press(ctx context.Context) (leave bool) {
 	sig := SignalKill
 	switch {
 	case w.terminated.IsZero():
-		w.log.Info("ending the worker", "cause", end.cause(), "grace", end.grace)
+		w.log.Info("ending the worker", "cause", cmp.Or(end.cause(), "it has brought its result and does not leave"), "grace", end.grace)
 		w.terminated, sig = time.Now(), SignalTerm
 	case time.Since(w.terminated) < end.grace || time.Since(w.killed) < killWait:
 		return false
@@ -95,4 +99,10 @@ func (w *work) press(ctx context.Context) (leave bool) {
 		w.log.Warn("cannot end the worker", "err", err)
 	}
 	return false
+}
+
+// overstays reports whether the worker has had its time to leave after its result. A library that hangs while the
+// interpreter shuts down must not hold the queue for ever (T29).
+func (w *work) overstays(grace time.Duration) bool {
+	return !w.resultAt.IsZero() && time.Since(w.resultAt) >= grace
 }

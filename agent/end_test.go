@@ -78,6 +78,25 @@ func TestCrashAfterTheResult(t *testing.T) {
 	}
 }
 
+// A worker that hangs after it has brought everything gets its grace and no more (T29).
+func TestHangsAfterTheResult(t *testing.T) {
+	for _, term := range []string{"ignore", "cancelled", ""} {
+		t.Run("TERM "+term, func(t *testing.T) {
+			t.Parallel()
+			steps := append(agenttest.Good(2), agenttest.Step{"sleep", 600})
+			if term != "" {
+				steps = append([]agenttest.Step{{"on_term", term}}, steps...)
+			}
+			b := newBench(t, steps...)
+			b.job.GraceSeconds = 0.3
+			if f := b.finish(); f.ErrorCode != "" || b.desk.Stored() == nil {
+				t.Errorf("finish = %+v, want a success", f)
+			}
+			b.gone()
+		})
+	}
+}
+
 func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, agenttest.Step{"child"}, agenttest.Step{"alloc", 400}, agenttest.Step{"sleep", 60})
 	limit := int64(200)

@@ -40,6 +40,7 @@ type work struct {
 	stop  context.CancelFunc // see arm
 	leave func()             // ends the goroutines and waits for them
 
+	resultAt           time.Time // when its result was there; zero: not yet
 	terminated, killed time.Time // when the worker was told to end; zero: not yet
 }
 

@@ -46,10 +46,10 @@ func (w *work) decide(s State, end ending) outcome {
 			WithHint("start the run again; a higher `heartbeat_timeout_s` bridges longer absences"))
 	case exit.Reason == ReasonStartFailed:
 		blame(f, api.Unavailablef("start_failed", "%s", exit.Message).WithHint("set `%s` to an interpreter that works", w.o.PythonKey))
-	case said != nil && said.Code == "cancelled":
+	case said != nil && said.Code == "cancelled" && result == nil:
 		// Nobody here asked for it, so someone sent the worker a signal.
 		blame(f, killed("The worker was told to stop by a signal from outside of this program"))
-	case said != nil:
+	case said != nil && said.Code != "cancelled":
 		blame(f, w.workersWords(*said))
 	case result != nil:
 		o.Predictions = w.predictions(*result, f)
