@@ -9,6 +9,12 @@ import (
 	"strings"
 )
 
+// ReprSHA256 reads the SHA-256 of a whole file out of Repr-Digest (RFC 9530), as hex; empty when there is none.
+func ReprSHA256(h http.Header) string { return sha256Of(h) }
+
+// ReprDigest is the header's value for a SHA-256 given as hex.
+func ReprDigest(sum string) string { return reprDigest(sum) }
+
 // sha256Of reads the SHA-256 of a whole representation out of Repr-Digest (RFC 9530), as hex; empty when there is none.
 func sha256Of(h http.Header) string {
 	for _, v := range h.Values(digestHeader) {

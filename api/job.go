@@ -44,15 +44,15 @@ type Answer struct {
 
 // Finish is an agent's last word on a job.
 type Finish struct {
-	ExitCode    *int              `json:"exit_code" nullable:"true" doc:"The worker's; null when it is not known"`
-	Cancelled   bool              `json:"cancelled" doc:"The worker was stopped because of a cancel"`
-	ErrorCode   string            `json:"error_code" doc:"Set when the agent knows why it failed; the worker's own error event comes first"`
-	Error       string            `json:"error"`
-	Hint        string            `json:"hint"`
-	ArtifactURI string            `json:"artifact_uri"`
-	Stderr      []string          `json:"stderr" doc:"Last lines"`
-	Host        string            `json:"host"`
-	Environment map[string]string `json:"environment"`
+	ExitCode    *int              `json:"exit_code" nullable:"true" required:"false" doc:"The worker's; null when it is not known"`
+	Cancelled   bool              `json:"cancelled" required:"false" doc:"The worker was stopped because of a cancel"`
+	ErrorCode   string            `json:"error_code,omitempty" pattern:"^[a-z0-9_]{0,60}$" doc:"Set when the agent knows why it failed; the worker's own error event comes first"`
+	Error       string            `json:"error,omitempty"`
+	Hint        string            `json:"hint,omitempty"`
+	ArtifactURI string            `json:"artifact_uri,omitempty" doc:"host:directory of the model's files"`
+	Stderr      []string          `json:"stderr,omitempty" doc:"Last lines"`
+	Host        string            `json:"host,omitempty" maxLength:"255"`
+	Environment map[string]string `json:"environment,omitempty"`
 }
 
 // Handle finds a worker again, after a restart of whoever started it. Pids are reused, so the start time and the boot

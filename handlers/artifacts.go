@@ -115,5 +115,13 @@ func (w *rangeWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
+// ReadFrom passes a file on to who can send it quickest.
+func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
+	if w.refused {
+		return io.Copy(io.Discard, r)
+	}
+	return io.Copy(w.ResponseWriter, r)
+}
+
 // Unwrap lets http.ResponseController find the connection.
 func (w *rangeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -12,6 +12,10 @@ import (
 // authenticate refuses a request that satisfies none of its operation's security alternatives, before anything of the
 // request is parsed: a stranger learns nothing from validation.
 func (h *Handlers) authenticate(ctx huma.Context, next func(huma.Context)) {
+	if forAgents(ctx.Operation()) {
+		h.authenticateAgent(ctx, next)
+		return
+	}
 	r, w := humachi.Unwrap(ctx)
 	if err := h.authorize(r, ctx.Operation().Security); err != nil {
 		refuse(w, err)

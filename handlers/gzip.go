@@ -12,6 +12,10 @@ import (
 // not wait in a buffer, and a range is one of the file's own bytes.
 func compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, AgentPrefix+"/") {
+			next.ServeHTTP(w, r) // small answers, and files that are packed already
+			return
+		}
 		w.Header().Add("Vary", "Accept-Encoding")
 		if !takesGzip(r.Header.Get("Accept-Encoding")) {
 			next.ServeHTTP(w, r)

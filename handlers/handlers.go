@@ -76,6 +76,10 @@ func (h *Handlers) register(router chi.Router) huma.API {
 	h.registerPredictions(a)
 	h.registerArtifacts(a)
 	h.registerAutoRetrain(a)
+	h.registerAgentJobs(a)
+	h.registerAgentBundle(a)
+	h.registerAgentPredictions(a)
+	h.registerAgentDownload(a)
 	allowNullObjects(a)
 	return a
 }
@@ -87,8 +91,9 @@ func config() huma.Config {
 	c.CreateHooks = nil // no $schema property in bodies
 	c.DocsPath, c.SchemasPath, c.OpenAPIPath = "", "", ""
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"apiKey":  {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The study's admin_api_key"},
-		"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by createSession"},
+		"apiKey":   {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The study's admin_api_key"},
+		agentToken: {Type: "http", Scheme: "bearer", Description: "An agent backend's token, as `potato training register` prints it"},
+		"session":  {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "Set by createSession"},
 	}
 	return c
 }

@@ -184,8 +184,17 @@ func (s *server) operation(method, path string) *huma.Operation {
 			continue
 		}
 		switch method {
-		case http.MethodGet, http.MethodHead:
+		case http.MethodHead:
+			if item.Head != nil {
+				return item.Head
+			}
 			return item.Get
+		case http.MethodGet:
+			return item.Get
+		case http.MethodPut:
+			return item.Put
+		case http.MethodPatch:
+			return item.Patch
 		case http.MethodPost:
 			return item.Post
 		case http.MethodDelete:

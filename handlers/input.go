@@ -19,11 +19,12 @@ type RunPath struct {
 // Caller hands the request itself to an operation that needs more of it than its parameters.
 type Caller struct {
 	r *http.Request
+	w http.ResponseWriter
 }
 
 // Resolve remembers the request.
 func (c *Caller) Resolve(ctx huma.Context) []error {
-	c.r, _ = humachi.Unwrap(ctx)
+	c.r, c.w = humachi.Unwrap(ctx)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -18,6 +19,7 @@ type request struct {
 	id        string
 	operation string // the operation's id, or what else it is; never the path, of which there is no end
 	stream    bool   // ends with the client, not with the work: its time says nothing
+	routine   bool   // agents send it all the time
 }
 
 type requestKey struct{}
@@ -66,7 +68,7 @@ func (h *Handlers) logRequest(r *http.Request, req *request, status int, took ti
 	switch {
 	case status >= http.StatusInternalServerError:
 		level = slog.LevelError
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && status < http.StatusBadRequest:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && status < http.StatusBadRequest && !req.routine:
 		level = slog.LevelInfo
 	}
 	h.Log.Log(r.Context(), level, "request", "request", req.id, "operation", req.operation, "status", status,
@@ -106,6 +108,38 @@ func (w *recorder) Write(b []byte) (int, error) {
 	// A writer without deadlines is one of a test or of a wrapper; then the client's patience is all there is.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	return w.ResponseWriter.Write(b)
+}
+
+// copyPiece is how much of a file is sent within one writeTimeout.
+const copyPiece = 512 << 10
+
+// ReadFrom sends a file by the kernel's own copying where it can, a piece at a time within writeTimeout each.
+func (w *recorder) ReadFrom(r io.Reader) (n int64, err error) {
+	to, quick := w.ResponseWriter.(io.ReaderFrom)
+	if !quick {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	rc := http.NewResponseController(w.ResponseWriter)
+	for {
+		// The kernel takes a file behind one limit, not behind two.
+		piece := &io.LimitedReader{R: r, N: copyPiece}
+		outer, limited := r.(*io.LimitedReader)
+		if limited {
+			piece = &io.LimitedReader{R: outer.R, N: min(outer.N, copyPiece)}
+		}
+		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // as in Write
+		sent, err := to.ReadFrom(piece)
+		n += sent
+		if limited {
+			outer.N -= sent
+		}
+		if err != nil || sent < copyPiece {
+			return n, err
+		}
+	}
 }
 
 // Flush sends what is buffered.

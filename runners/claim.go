@@ -20,12 +20,16 @@ func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (
 	defer patience.Stop()
 	select {
 	case <-s.begun:
-	case <-s.left:
-		return nil, nil
-	case <-patience.C:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default: // what an earlier server left is being taken up
+		select {
+		case <-s.begun:
+		case <-s.left:
+			return nil, nil
+		case <-patience.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	if job, err := s.heldJob(ctx, who, q); job != nil || err != nil {
 		return job, err

@@ -55,6 +55,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/training/api/backends/{name}/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issue a token for the agents of a backend
+         * @description The token is shown this once. The one before it is refused from now on, also for runs under way.
+         */
+        post: operations["createBackendToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/training/api/changes": {
         parameters: {
             query?: never;
@@ -323,6 +343,172 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/training/agent/{os}/{arch}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The agent's program for a platform
+         * @description Needs no token: the program is the same for everyone and holds no secret. Repr-Digest is its SHA-256.
+         */
+        get: operations["getAgent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/agent/{os}/{arch}.sha256": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The SHA-256 of the agent's program
+         * @description One line, as `sha256sum -c` reads it, for a file named potato-agent.
+         */
+        get: operations["getAgentChecksum"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/jobs/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for work
+         * @description The answer is kept back up to wait_s seconds while there is no work. The same claim_id gets the same job.
+         */
+        post: operations["claimJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/jobs/{run_id}/bundle": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The job's items and labels, packed
+         * @description A tar.gz. The strong ETag changes with the content; Range with If-Range goes on where a download stopped; Repr-Digest (RFC 9530) is of the whole. While the bundle is being built the answer is 503 with Retry-After.
+         */
+        get: operations["getJobBundle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        /**
+         * The job's items and labels, packed
+         * @description A tar.gz. The strong ETag changes with the content; Range with If-Range goes on where a download stopped; Repr-Digest (RFC 9530) is of the whole. While the bundle is being built the answer is 503 with Retry-After.
+         */
+        head: operations["headJobBundle"];
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/jobs/{run_id}/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell the end of a job */
+        post: operations["finishJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/jobs/{run_id}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that the agent lives
+         * @description The answer is kept back some seconds, and comes at once when there is a cancel.
+         */
+        post: operations["heartbeatJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/training/jobs/{run_id}/predictions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Upload the predictions
+         * @description A predictions.jsonl. All rows are taken or none; the same upload again is answered as the first was.
+         */
+        put: operations["putJobPredictions"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        /** Tell how much of the predictions has come */
+        head: operations["headJobPredictions"];
+        /**
+         * Upload a part of the predictions
+         * @description The parts follow each other; the last one brings the file to Upload-Length, and then it is taken or refused as a whole.
+         */
+        patch: operations["patchJobPredictions"];
+        trace?: never;
+    };
+    "/api/training/jobs/{run_id}/progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell what happens in a job
+         * @description Events are numbered from the job's next_seq without gaps. Those that the server has are ignored; the answer tells which comes next. Of log events those with a source are appended to the file of that name. An event may have 64 KiB, a report 1 MiB.
+         */
+        post: operations["reportJobProgress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -344,6 +530,21 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AgentSeen: {
+            agent_id: string;
+            host: string;
+            /** Format: double */
+            last_seen: number;
+            /** @description Of the agent's program */
+            version: string;
+        };
+        Answer: {
+            cancel: boolean;
+            /** Format: double */
+            grace_seconds: number;
+            /** Format: int64 */
+            next_seq: number;
+        };
         Artifact: {
             /** Format: int64 */
             bytes: number;
@@ -391,8 +592,14 @@ export interface components {
             type: "local" | "ssh" | "slurm" | "agent";
         };
         BackendAgentSeen: {
-            /** Format: double */
+            /** @description Those that asked for work in the last 90 days, the one heard of last first */
+            agents: components["schemas"]["AgentSeen"][];
+            /**
+             * Format: double
+             * @description When an agent with the present token was last heard of
+             */
             last_seen: number | null;
+            /** @description A token was issued */
             registered: boolean;
         };
         BackendList: {
@@ -444,6 +651,24 @@ export interface components {
             probe?: boolean;
             /** @description Fail when this trainer cannot run there; absent: when none can */
             trainer?: string;
+        };
+        ClaimRequest: {
+            /** @description Names this agent; kept on its disk, so that it is the same after a restart */
+            agent_id: string;
+            /** @description The backend that the agent takes its token for; of another one the token is refused */
+            backend?: string;
+            /** @description Names this question: asked again after a lost answer, it gets the same job */
+            claim_id: string;
+            /** @description Runs whose job directories this agent has; one that is still its own comes back as the job. A held run that does not come back is no longer the agent's */
+            held?: components["schemas"]["Held"][];
+            host: string;
+            /** @description Of the agent's program */
+            version: string;
+            /**
+             * Format: int64
+             * @description How long the answer may be kept back while there is no work
+             */
+            wait_s?: number;
         };
         Confusion: {
             counts: number[][];
@@ -598,6 +823,27 @@ export interface components {
              */
             next: number;
         };
+        Finish: {
+            /** @description host:directory of the model's files */
+            artifact_uri?: string;
+            /** @description The worker was stopped because of a cancel */
+            cancelled?: boolean;
+            environment?: {
+                [key: string]: string;
+            };
+            error?: string;
+            /** @description Set when the agent knows why it failed; the worker's own error event comes first */
+            error_code?: string;
+            /**
+             * Format: int64
+             * @description The worker's; null when it is not known
+             */
+            exit_code?: number | null;
+            hint?: string;
+            host?: string;
+            /** @description Last lines */
+            stderr?: string[];
+        };
         GPU: {
             /** @description A run would get it */
             chosen: boolean;
@@ -619,6 +865,40 @@ export interface components {
         Health: {
             /** @enum {string} */
             status: "ok";
+        };
+        Held: {
+            lease: string;
+            run_id: string;
+        };
+        IssuedToken: {
+            backend: string;
+            /** Format: double */
+            created_at: number;
+            /** @description It took the place of an earlier one, which is refused from now on */
+            replaced: boolean;
+            token: string;
+        };
+        Job: {
+            bundle_digest: string;
+            /**
+             * Format: double
+             * @description Time between TERM and KILL; 20 when absent
+             */
+            grace_seconds: number;
+            /**
+             * Format: double
+             * @description Silence after which the other side takes this one for lost
+             */
+            heartbeat_timeout_s: number;
+            /** @description Names this holder of the run; every later call carries it */
+            lease: string;
+            /**
+             * Format: int64
+             * @description Sequence number of the first event that the server does not have
+             */
+            next_seq: number;
+            run_id: string;
+            spec: components["schemas"]["Spec"];
         };
         LabelCount: {
             label: string;
@@ -643,6 +923,15 @@ export interface components {
              * @description Items of the split with this label
              */
             support: number;
+        };
+        Limits: {
+            device: string;
+            /** Format: int64 */
+            max_ram_mb: number | null;
+            /** Format: double */
+            max_wall_s: number | null;
+            /** Format: int64 */
+            num_threads: number | null;
         };
         LogLine: {
             level: string;
@@ -748,6 +1037,10 @@ export interface components {
             phase: string;
             /** Format: double */
             total: number;
+        };
+        ProgressReport: {
+            /** @description Contiguous by seq. Those that the server has are ignored; from the first gap on none is taken */
+            events: components["schemas"]["Event"][];
         };
         Queue: {
             /**
@@ -902,6 +1195,16 @@ export interface components {
             val: components["schemas"]["SplitScores"] | null;
             warnings: string[];
         };
+        Scheme: {
+            /** @example radio */
+            annotation_type: string;
+            /** @enum {string} */
+            kind: "nominal" | "ordinal" | "multilabel" | "continuous" | "span" | "matrix" | "geometry" | "temporal" | "unsupported";
+            /** @description The configured labels, in the config's order; empty when the type has none */
+            labels: string[];
+            name: string;
+            source_field: string | null;
+        };
         SchemeList: {
             schemas: components["schemas"]["SchemeSummary"][];
         };
@@ -945,6 +1248,27 @@ export interface components {
         };
         SessionRequest: {
             api_key: string;
+        };
+        Spec: {
+            /** Format: int64 */
+            attempt: number;
+            bundle_dir: string;
+            /** @description Where the worker writes its events; absent: standard output */
+            events_file?: string;
+            limits: components["schemas"]["Limits"];
+            params: {
+                [key: string]: unknown;
+            };
+            run_id: string;
+            schemas: components["schemas"]["Scheme"][];
+            /** Format: int64 */
+            seed: number;
+            trainer: string;
+            trainers_dir: string | null;
+            /** Format: int64 */
+            v: number;
+            /** @description The artifacts folder */
+            workdir: string;
         };
         SplitScores: {
             /**
@@ -1034,6 +1358,15 @@ export interface components {
         TrainerList: {
             trainers: components["schemas"]["Trainer"][];
         };
+        UploadOffset: {
+            /** @description The whole was checked and stored */
+            done: boolean;
+            /**
+             * Format: int64
+             * @description Bytes
+             */
+            offset: number;
+        };
         Writeback: {
             /** Format: int64 */
             n_read: number;
@@ -1065,6 +1398,8 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AgentSeen = components['schemas']['AgentSeen'];
+export type Answer = components['schemas']['Answer'];
 export type Artifact = components['schemas']['Artifact'];
 export type ArtifactList = components['schemas']['ArtifactList'];
 export type AutoRetrain = components['schemas']['AutoRetrain'];
@@ -1076,15 +1411,21 @@ export type Cancelled = components['schemas']['Cancelled'];
 export type CheckItem = components['schemas']['CheckItem'];
 export type CheckReport = components['schemas']['CheckReport'];
 export type CheckRequest = components['schemas']['CheckRequest'];
+export type ClaimRequest = components['schemas']['ClaimRequest'];
 export type Confusion = components['schemas']['Confusion'];
 export type Curve = components['schemas']['Curve'];
 export type ErrorDocument = components['schemas']['ErrorDocument'];
 export type Event = components['schemas']['Event'];
 export type EventList = components['schemas']['EventList'];
+export type Finish = components['schemas']['Finish'];
 export type Gpu = components['schemas']['GPU'];
 export type Health = components['schemas']['Health'];
+export type Held = components['schemas']['Held'];
+export type IssuedToken = components['schemas']['IssuedToken'];
+export type Job = components['schemas']['Job'];
 export type LabelCount = components['schemas']['LabelCount'];
 export type LabelScore = components['schemas']['LabelScore'];
+export type Limits = components['schemas']['Limits'];
 export type LogLine = components['schemas']['LogLine'];
 export type LogLines = components['schemas']['LogLines'];
 export type MetricsReport = components['schemas']['MetricsReport'];
@@ -1095,6 +1436,7 @@ export type PredictionList = components['schemas']['PredictionList'];
 export type PredictionRow = components['schemas']['PredictionRow'];
 export type Problem = components['schemas']['Problem'];
 export type Progress = components['schemas']['Progress'];
+export type ProgressReport = components['schemas']['ProgressReport'];
 export type Queue = components['schemas']['Queue'];
 export type Retracted = components['schemas']['Retracted'];
 export type Run = components['schemas']['Run'];
@@ -1102,13 +1444,16 @@ export type RunList = components['schemas']['RunList'];
 export type RunRequest = components['schemas']['RunRequest'];
 export type RunStarted = components['schemas']['RunStarted'];
 export type SchemaScores = components['schemas']['SchemaScores'];
+export type Scheme = components['schemas']['Scheme'];
 export type SchemeList = components['schemas']['SchemeList'];
 export type SchemeSummary = components['schemas']['SchemeSummary'];
 export type SessionRequest = components['schemas']['SessionRequest'];
+export type Spec = components['schemas']['Spec'];
 export type SplitScores = components['schemas']['SplitScores'];
 export type Status = components['schemas']['Status'];
 export type Trainer = components['schemas']['Trainer'];
 export type TrainerList = components['schemas']['TrainerList'];
+export type UploadOffset = components['schemas']['UploadOffset'];
 export type Writeback = components['schemas']['Writeback'];
 export type WritebackInputBody = components['schemas']['WritebackInputBody'];
 export type $defs = Record<string, never>;
@@ -1324,6 +1669,92 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    createBackendToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the backend */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedToken"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2936,6 +3367,1095 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    getAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As Go or uname -s names it */
+                os: string;
+                /** @description As Go or uname -m names it */
+                arch: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The program */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    getAgentChecksum: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As Go or uname -s names it */
+                os: string;
+                /** @description As Go or uname -m names it */
+                arch: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The line */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    claimJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description The job */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description There was no work */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    getJobBundle: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole bundle */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            /** @description The range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/gzip": string;
+                };
+            };
+            /** @description Unchanged */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Requested Range Not Satisfiable */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    headJobBundle: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole bundle */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The range asked for */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unchanged */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Requested Range Not Satisfiable */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    finishJob: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Finish"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    heartbeatJob: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    putJobPredictions: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+                /** @description sha-256 of the whole file as it is before gzip (RFC 9530) */
+                "Repr-Digest": string;
+                /** @description gzip, or none */
+                "Content-Encoding"?: string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadOffset"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    headJobPredictions: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Upload-Offset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    patchJobPredictions: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Where in the file the body belongs, in bytes before gzip */
+                "Upload-Offset": number;
+                /** @description Size of the whole file */
+                "Upload-Length": number;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadOffset"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+        };
+    };
+    reportJobProgress: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+            };
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProgressReport"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Gone */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorDocument"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
