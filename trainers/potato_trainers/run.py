@@ -10,6 +10,7 @@ from potato_trainers.cancel import Cancellation, Cancelled
 from potato_trainers.devices import Device, choose
 from potato_trainers.events import EventStream
 from potato_trainers.failures import EXIT_CANCELLED, EXIT_OK, Failure, SpecError, ValidationFailed, explain
+from potato_trainers.figures import figures, texts
 from potato_trainers.job import Job
 from potato_trainers.spec import Spec, read_fields
 
@@ -86,6 +87,11 @@ class _Run:
         """Passes a trainer's events on, and returns its last."""
         try:
             for event in said:
+                if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+                    raise Failure(
+                        "Trainer '%s' yielded %.80r, which is no event" % (self._trainer, event),
+                        "yield what potato_trainers gives: status, progress, metric, log, artifact, done",
+                    )
                 if event["event"] == "done":
                     return event
                 self._send(event)
@@ -105,14 +111,20 @@ class _Run:
         if file:
             self._workdir = job.workdir
             self._send(events.artifact(file))
+        left_out = []
+        metrics = figures(done["metrics"], left_out)
+        by_schema = {name: figures(each, left_out) for name, each in (done["metrics_by_schema"] or {}).items()}
+        if left_out:
+            names = ", ".join(sorted(set(left_out)))
+            self._stream.emit(events.log("Left out of the metrics, for they are no numbers: %s" % names, "warning"))
         return {
             "event": "result",
             "status": "success",
             "model_version": done["model_version"] or "%s-%s" % (trainer.name, job.run_id),
-            "metrics": done["metrics"],
-            "metrics_by_schema": done["metrics_by_schema"] or {job.schemas[0].name: done["metrics"]},
-            "label_order": done["label_order"],
-            "notes": done["notes"],
+            "metrics": metrics,
+            "metrics_by_schema": by_schema or {job.schemas[0].name: metrics},
+            "label_order": texts(done["label_order"]),
+            "notes": texts(done["notes"]),
             "predictions_file": file,
             "n_predictions": count,
             "device": job.device.name,

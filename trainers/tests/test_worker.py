@@ -31,6 +31,27 @@ def test_result_says_what_ran(run):
     assert stat.S_IMODE(os.stat(run.workdir).st_mode) == 0o700
 
 
+def test_result_is_fit_for_its_reader(run):
+    run.bundle(train=moods(4))
+    body = (
+        "yield done(metrics={'n_train': True, 'train_loss': float('nan'), 'big': 10 ** 400, 'text': '0.5', 'odd': {}, 'none': None},"
+        " label_order=[1.0, 'b'], notes=[2], metrics_by_schema={'mood': {'train_x': 'y', 'train_z': 3}})"
+    )
+    out = run.train("odd", trainers_dir=run.study_trainer("odd", body))
+    assert out.result["metrics"] == {"n_train": 1, "train_loss": None, "none": None}
+    assert out.result["metrics_by_schema"] == {"mood": {"train_z": 3}}
+    assert out.result["label_order"] == ["1.0", "b"] and out.result["notes"] == ["2"]
+    assert out.of("log")[-1]["level"] == "warning"
+    assert out.of("log")[-1]["msg"] == "Left out of the metrics, for they are no numbers: big, odd, text, train_x"
+
+
+@pytest.mark.parametrize("yielded", ["5", "None", "{'step': 'x'}", "[done()]"])
+def test_what_is_yielded_must_be_an_event(run, yielded):
+    run.bundle(train=moods(4))
+    out = run.train("odd", trainers_dir=run.study_trainer("odd", "yield %s\n%s" % (yielded, QUICK)))
+    assert out.code == 1 and out.error["code"] == "worker_failed" and "which is no event" in out.error["message"]
+
+
 def test_without_events_file_stdout_is_events_alone(run):
     run.bundle(train=moods(4))
     body = "print('noise')\nos.write(1, b'raw noise\\n')\nos.system('echo child noise')\n" + QUICK
