@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,6 +96,28 @@ func TestHangsAfterTheResult(t *testing.T) {
 			b.gone()
 		})
 	}
+}
+
+// Somebody tidies up and removes the job directory while the worker trains.
+func TestDirectoryIsRemoved(t *testing.T) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	b := newBench(t, append([]agenttest.Step{{"status", "training"}, {"wait", gate}}, agenttest.Good(1)...)...)
+	wait := b.begin(t.Context())
+	b.until("training")
+	marker := b.handle().Marker
+	if err := errors.Join(os.RemoveAll(b.o.Dir), os.WriteFile(gate, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if f := b.desk.Finished(); f == nil || f.ErrorCode != "worker_failed" || !strings.Contains(f.Error, "was removed") || f.Hint == "" {
+		t.Errorf("finish = %+v, want a sentence on the folder", f)
+	}
+	agenttest.Wait(b, "the end of every process of the job", func() (bool, string) {
+		left := agenttest.Marked(marker)
+		return len(left) == 0, join(left)
+	})
 }
 
 func TestMemoryLimit(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -108,7 +109,11 @@ func (w *work) outcome(ctx context.Context) (outcome, error) {
 			}
 		}
 	}
-	if err := writeJSON(path, o, true); err != nil && !isDiskFull(err) {
+	err = writeJSON(path, o, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return w.removed(), nil
+	}
+	if err != nil && !isDiskFull(err) {
 		return o, err
 	}
 	return o, nil

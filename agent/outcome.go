@@ -96,6 +96,14 @@ func (w *work) failure(err error) outcome {
 	return o
 }
 
+// removed is the outcome of a job whose directory somebody has removed under it.
+func (w *work) removed() outcome {
+	o := w.ended(State{}, nil)
+	blame(&o.Finish, api.Unavailablef("worker_failed", "The folder %s was removed while the run was in it", w.o.Dir).
+		WithHint("start the run again, and leave the folders of runs alone while they train"))
+	return o
+}
+
 func blame(f *api.Finish, e *api.Error) { f.ErrorCode, f.Error, f.Hint = e.Code, e.Message, e.Hint }
 
 func (w *work) noSpace(err error) *api.Error {
