@@ -3,7 +3,6 @@ package runners
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
@@ -186,13 +185,7 @@ func (a *active) expect(agent bool) {
 	a.working, a.heard = agent, time.Now()
 }
 
-func newLease() string {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(err) // crypto/rand never fails on the platforms we build for
-	}
-	return hex.EncodeToString(b[:])
-}
+func newLease() string { return rand.Text() }
 
 func leaseMoved(id api.RunID) *api.Error {
 	return api.Conflictf("lease_moved", "Another agent has run %s now, or the queue has it again", id)

@@ -3,6 +3,7 @@ package runners
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"potato/api"
 	"potato/project"
@@ -32,11 +33,7 @@ func (s *Supervisor) backend(name string) (api.Backend, bool) {
 func (s *Supervisor) Backends(ctx context.Context) (api.BackendList, error) {
 	s.keepSeen(ctx)
 	list := api.BackendList{}
-	names := []string{project.LocalBackend}
-	for _, b := range s.o.Config.ModelTraining.Backends {
-		names = append(names, b.Name)
-	}
-	for _, name := range names {
+	for _, name := range s.o.Config.ModelTraining.BackendNames() {
 		b, _ := s.backend(name)
 		if b.Type == api.BackendAgent {
 			seen, err := agentsSeen(ctx, s.db, name)
@@ -84,12 +81,13 @@ func (s *Supervisor) Check(ctx context.Context, name string, req api.CheckReques
 	return runner.Check(ctx, CheckOptions{Backend: name, Trainer: req.Trainer, Probe: req.Probe}), nil
 }
 
+// CheckBackend is Supervisor.Check for who has no server: it needs the config and the runners alone.
+func CheckBackend(ctx context.Context, o Options, name string, req api.CheckRequest) (api.CheckReport, error) {
+	return (&Supervisor{o: o}).Check(ctx, name, req)
+}
+
 func (s *Supervisor) backendNames() string { return backendNames(s.o.Config) }
 
 func backendNames(c *project.Config) string {
-	names := project.LocalBackend
-	for _, b := range c.ModelTraining.Backends {
-		names += ", " + b.Name
-	}
-	return names
+	return strings.Join(c.ModelTraining.BackendNames(), ", ")
 }

@@ -2,13 +2,14 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"potato/api"
 	"potato/project"
 	"potato/store"
+	"potato/trainers"
 )
 
 // CreateRun puts a run into the queue, or says what is wrong with the request: Invalid with the field's path, Conflict
@@ -134,36 +135,17 @@ func unknownTrainer(name string, trainers []api.Trainer) *api.Error {
 		WithHint("listTrainers names those that are there")
 }
 
-// Trainers lists the trainers and whether the local interpreter can run them.
-func (s *Supervisor) Trainers(ctx context.Context) (api.TrainerList, error) {
-	env, err := s.o.Python.Environment(ctx)
-	if err != nil {
-		return api.TrainerList{}, err
+// checkParams refuses parameters that the trainer does not take.
+func checkParams(t api.Trainer, params map[string]any) error {
+	problems := trainers.ValidateParams(t.Params, params)
+	if len(problems) == 0 {
+		return nil
 	}
-	s.keepWarm()
-	return api.TrainerList{Trainers: env.Trainers}, nil
-}
-
-// Schemes lists the study's annotation schemes and whether they can be trained.
-func (s *Supervisor) Schemes(ctx context.Context) (api.SchemeList, error) {
-	list := api.SchemeList{Schemas: []api.SchemeSummary{}}
-	ready, err := s.o.Study.Readiness(ctx)
-	if err != nil {
-		return list, err
+	texts := []string{}
+	for i := range problems {
+		problems[i].Path = "body." + problems[i].Path
+		texts = append(texts, problems[i].Message)
 	}
-	trainers, err := s.o.Python.Trainers(ctx) // without an interpreter the schemes are there all the same
-	if err != nil && ctx.Err() != nil {
-		return list, errors.Join(err, ctx.Err())
-	}
-	for _, r := range ready {
-		scheme := r.SchemeSummary
-		scheme.Trainers = []string{}
-		for _, t := range trainers {
-			if slices.Contains(t.Kinds, scheme.Kind) {
-				scheme.Trainers = append(scheme.Trainers, t.Name)
-			}
-		}
-		list.Schemas = append(list.Schemas, scheme)
-	}
-	return list, nil
+	return api.Invalidf("bad_params", "Trainer '%s' does not take these parameters: %s", t.Name, strings.Join(texts, "; ")).
+		WithHint("listTrainers has the parameters of each trainer").WithProblems(problems...)
 }

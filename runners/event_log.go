@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"sync"
@@ -41,7 +42,7 @@ func openEventLog(dir folder, got *store.Received) (*eventLog, error) {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), l.close())
 		}
 		l.files[name] = f
-		size, err := f.Seek(0, 2)
+		size, err := f.Seek(0, io.SeekEnd)
 		if err == nil && size > l.got.Bytes[name] {
 			err = f.Truncate(l.got.Bytes[name])
 		} else if err == nil {

@@ -2,6 +2,7 @@ package runners
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,4 +129,13 @@ func (l *Local) checkDisk(r *report) {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		r.add(api.CheckFail, "disk", "give the server's account write access to it", "%s cannot be written", dir)
 	}
+}
+
+// asText is the sentence of an error for a report.
+func asText(err error) (text, hint string) {
+	e := api.AsError(err)
+	if e.Kind == api.KindInternal && !errors.Is(err, context.Canceled) {
+		return fmt.Sprintf("the check failed: %v", err), ""
+	}
+	return e.Message, e.Hint
 }

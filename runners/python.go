@@ -2,7 +2,6 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -191,28 +190,4 @@ func packageName(requirement string) string {
 		end = len(requirement)
 	}
 	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(strings.TrimSpace(requirement[:end])))
-}
-
-// checkParams refuses parameters that the trainer does not take.
-func checkParams(t api.Trainer, params map[string]any) error {
-	problems := trainers.ValidateParams(t.Params, params)
-	if len(problems) == 0 {
-		return nil
-	}
-	texts := []string{}
-	for i := range problems {
-		problems[i].Path = "body." + problems[i].Path
-		texts = append(texts, problems[i].Message)
-	}
-	return api.Invalidf("bad_params", "Trainer '%s' does not take these parameters: %s", t.Name, strings.Join(texts, "; ")).
-		WithHint("listTrainers has the parameters of each trainer").WithProblems(problems...)
-}
-
-// asText is the sentence of an error for a report.
-func asText(err error) (text, hint string) {
-	e := api.AsError(err)
-	if e.Kind == api.KindInternal && !errors.Is(err, context.Canceled) {
-		return fmt.Sprintf("the check failed: %v", err), ""
-	}
-	return e.Message, e.Hint
 }

@@ -12,6 +12,9 @@ import (
 // underWay are the states of a run that holds a place.
 var underWay = []api.RunStatus{api.RunBuilding, api.RunRunning, api.RunEvaluating}
 
+// notOver are those, and queued.
+var notOver = append([]api.RunStatus{api.RunQueued}, underWay...)
+
 // takeQueued starts the runs that have a place, in the order of the queue. Run alone calls it, so two runs can never take
 // the same place (P1).
 func (s *Supervisor) takeQueued(ctx context.Context, work *sync.WaitGroup) error {
@@ -95,7 +98,7 @@ func (s *Supervisor) free(taken places, backend string) bool {
 
 // queuePlaces tells each queued run's place and what it waits for.
 func (s *Supervisor) queuePlaces(ctx context.Context) (map[api.RunID]*api.Queue, error) {
-	runs, err := s.db.RunsByStatus(ctx, append([]api.RunStatus{api.RunQueued}, underWay...)...)
+	runs, err := s.db.RunsByStatus(ctx, notOver...)
 	if err != nil {
 		return nil, err
 	}

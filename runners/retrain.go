@@ -97,7 +97,7 @@ func (s *Supervisor) considerRetrain(ctx context.Context) (fresh int, reason str
 	if until, quiet := project.QuietUntil(c.QuietHours, s.o.Now()); quiet {
 		return fresh, "waiting for the end of the quiet hours at " + until, nil
 	}
-	busy, err := s.db.RunsByStatus(ctx, append([]api.RunStatus{api.RunQueued}, underWay...)...)
+	busy, err := s.db.RunsByStatus(ctx, notOver...)
 	if err != nil {
 		return fresh, "", err
 	}

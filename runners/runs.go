@@ -2,7 +2,6 @@ package runners
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -52,7 +51,7 @@ func (s *Supervisor) runsByID(ctx context.Context, ids []api.RunID) ([]api.Run, 
 
 // underWay reads the runs that are queued or hold a place, in the order of the queue.
 func (s *Supervisor) underWay(ctx context.Context) ([]api.Run, error) {
-	runs, err := s.db.RunsByStatus(ctx, append([]api.RunStatus{api.RunQueued}, underWay...)...)
+	runs, err := s.db.RunsByStatus(ctx, notOver...)
 	if err != nil {
 		return nil, err
 	}
@@ -204,5 +203,5 @@ func (s *Supervisor) Metrics(ctx context.Context, id api.RunID) (api.MetricsRepo
 		return api.MetricsReport{}, err
 	}
 	report.Curves = curves.list()
-	return report, errors.Join(ctx.Err())
+	return report, ctx.Err()
 }

@@ -48,16 +48,19 @@ func (s *Supervisor) advanceWithin(ctx context.Context, a *active, r store.Run) 
 // that claimed it never spoke.
 func (s *Supervisor) advance(ctx context.Context, a *active, r store.Run) (stuck api.RunStatus) {
 	if r.Status == api.RunBuilding {
+		s.o.Hold(ctx, a.id, r.Status)
 		if err := s.build(ctx, a, r); err != nil {
 			return s.endWork(ctx, a, api.RunBuilding, err)
 		}
 		r.Status = api.RunRunning
 	}
 	if r.Status == api.RunRunning {
+		s.o.Hold(ctx, a.id, r.Status)
 		if err := s.train(ctx, a, r); err != nil {
 			return s.endWork(ctx, a, api.RunRunning, err)
 		}
 	}
+	s.o.Hold(ctx, a.id, api.RunEvaluating)
 	if ctx.Err() == nil {
 		s.evaluate(ctx, a)
 	}

@@ -33,3 +33,8 @@ func (s *Supervisor) Status(ctx context.Context) (api.Status, error) {
 	st.SkipReason = auto.SkipReason
 	return st, err
 }
+
+// CountRuns counts the runs in each state; states without runs are absent.
+func (s *Supervisor) CountRuns(ctx context.Context) (map[api.RunStatus]int, error) {
+	return s.db.CountRuns(ctx)
+}

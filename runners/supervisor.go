@@ -33,6 +33,9 @@ type Options struct {
 	StopSlack     time.Duration // how long after the grace an agent may take to report the end of a cancelled run; default 5 s
 	LifeSign      time.Duration // how often subscribers without news hear that we live; default 15 s
 	RetrainEvery  time.Duration // how often auto-retrain looks at the labels; default 10 s
+
+	// Hold, when set, is called before the work of each state is begun; tests keep a run there with it.
+	Hold func(ctx context.Context, id api.RunID, at api.RunStatus)
 }
 
 // Supervisor owns the runs of a study: their queue, their states, their events and what becomes of their predictions.
@@ -82,6 +85,9 @@ func New(o Options) (*Supervisor, error) {
 	dir, err := filepath.Abs(o.Config.TrainingPath())
 	if err != nil {
 		return nil, err
+	}
+	if o.Hold == nil {
+		o.Hold = func(context.Context, api.RunID, api.RunStatus) {}
 	}
 	s := &Supervisor{
 		o: o, dir: dir, db: o.DB, hub: newHub(), claims: newClaims(), log: o.Log, asks: make(chan chan struct{}), freed: make(chan struct{}, 1),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
@@ -179,5 +180,5 @@ func (s *Supervisor) finishedWith(ctx context.Context, a *active) error {
 }
 
 func (s *Supervisor) grace() time.Duration {
-	return time.Duration(s.o.Config.ModelTraining.GraceSeconds * float64(time.Second))
+	return project.Seconds(s.o.Config.ModelTraining.GraceSeconds)
 }

@@ -54,7 +54,7 @@ func (s *Supervisor) warmLoop(ctx context.Context) {
 }
 
 func (s *Supervisor) warm(ctx context.Context, w warmer) {
-	busy, err := s.db.RunsByStatus(ctx, append([]api.RunStatus{api.RunQueued}, underWay...)...)
+	busy, err := s.db.RunsByStatus(ctx, notOver...)
 	if err != nil || len(busy) > 0 {
 		return // the run that trains has the machine; after it there is time
 	}
