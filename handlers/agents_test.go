@@ -77,7 +77,9 @@ type worker struct {
 	job   api.Job
 }
 
-func (l *lab) agent(backend, id string) *worker { return &worker{lab: l, token: l.tokens[backend], id: id} }
+func (l *lab) agent(backend, id string) *worker {
+	return &worker{lab: l, token: l.tokens[backend], id: id}
+}
 
 func bearer(token string) change {
 	return func(r *http.Request) {
