@@ -3,8 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -127,7 +125,7 @@ func (p *poller) work(ctx context.Context, job api.Job) (done bool, err error) {
 	}
 	// The job directory cannot be used, or the server does not take the end of the job. The next job would fare no better.
 	f := api.Finish{ErrorCode: "start_failed", Error: "The agent could not work on the run: " + err.Error(), Host: hostname()}
-	if isDiskFull(err) {
+	if api.IsDiskFull(err) {
 		f.ErrorCode = "disk_full"
 	}
 	return false, errors.Join(err, o.Desk.Finish(ctx, job, f), p.clear(job.RunID))
@@ -191,12 +189,4 @@ func isOver(err error) bool {
 func isTokenError(err error) bool {
 	var e *api.Error
 	return errors.As(err, &e) && e.Kind == api.KindUnauthenticated
-}
-
-func randomName() string {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(err) // crypto/rand never fails on the platforms we build for
-	}
-	return hex.EncodeToString(b[:])
 }

@@ -2,8 +2,9 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -53,7 +54,7 @@ func (p *poller) ask(ctx context.Context) (*api.Job, error) {
 			if quick := min(quickAnswer, p.o.ClaimWait/2); q.Held == nil && time.Since(began) < quick {
 				pause = quick
 			}
-			pause += rand.N(250 * time.Millisecond) // many agents must not ask in step
+			pause += mathrand.N(250 * time.Millisecond) // many agents must not ask in step
 			q = p.question()
 		case p.hopeless(err):
 			return nil, err
@@ -71,7 +72,7 @@ func (p *poller) ask(ctx context.Context) (*api.Job, error) {
 // question is the next one. Until it is answered it keeps its name, so that a job whose handing over got lost comes again.
 func (p *poller) question() api.ClaimRequest {
 	q := api.ClaimRequest{
-		AgentID: p.id, ClaimID: randomName(), Host: hostname(), Version: p.o.Version, Backend: p.o.Job.Backend, WaitS: int(p.o.ClaimWait.Seconds()),
+		AgentID: p.id, ClaimID: rand.Text(), Host: hostname(), Version: p.o.Version, Backend: p.o.Job.Backend, WaitS: int(p.o.ClaimWait.Seconds()),
 	}
 	for _, job := range p.held() {
 		q.Held = append(q.Held, api.Held{RunID: job.RunID, Lease: job.Lease})
@@ -126,10 +127,10 @@ func (s *silence) next(err error) time.Duration {
 		s.p.report("", "the server does not answer")
 	}
 	if wait := api.RetryAfter(err); wait > 0 {
-		return min(wait, longestRest) + rand.N(wait/4)
+		return min(wait, longestRest) + mathrand.N(wait/4)
 	}
 	s.last = min(max(2*s.last, s.p.o.RetryAfter), s.p.o.LongestWait)
-	return s.last/2 + rand.N(s.last)
+	return s.last/2 + mathrand.N(s.last)
 }
 
 func (s *silence) over() {

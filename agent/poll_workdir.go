@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,11 +76,11 @@ func agentID(dir string) (string, error) {
 	path := filepath.Join(dir, idFile)
 	if b, err := os.ReadFile(path); err == nil {
 		id := strings.TrimSpace(string(b))
-		if rest, ours := strings.CutPrefix(id, host); ours && len(rest) == len(randomName()) {
+		if rest, ours := strings.CutPrefix(id, host); ours && rest != "" {
 			return id, nil
 		}
 	}
-	id := host + randomName()
+	id := host + rand.Text()
 	if err := writeFile(path, []byte(id+"\n"), false); err != nil {
 		return "", api.Invalidf("workdir", "the workdir cannot be used: %v", err).WithCause(err)
 	}

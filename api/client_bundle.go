@@ -313,7 +313,7 @@ func localFault(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+	case IsDiskFull(err):
 		return Conflictf("disk_full", "No space is left on this machine's disk").WithCause(err)
 	}
 	return Conflictf("start_failed", "the job directory cannot be used: %v", err).WithCause(err)

@@ -157,7 +157,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		problem(answer, http.StatusUnauthorized, "token_unknown", "this token is not known")
 	case path == "claim":
-		s.claim(answer, r)
+		s.claim(answer, r, token)
 	case r.Header.Get("Potato-Lease") == "":
 		problem(answer, http.StatusUnprocessableEntity, "lease_missing", "the header Potato-Lease is missing")
 	default:
@@ -169,7 +169,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.flush()
 }
 
-func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
+func (s *Server) claim(w http.ResponseWriter, r *http.Request, token string) {
 	var q api.ClaimRequest
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.AgentID == "" || q.ClaimID == "" {
 		problem(w, http.StatusUnprocessableEntity, "invalid_request", "the question cannot be read")
@@ -180,6 +180,11 @@ func (s *Server) claim(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		if first {
 			s.asked = append(s.asked, q)
+		}
+		if s.replaced[token] { // while it waited
+			s.mu.Unlock()
+			problem(w, http.StatusUnauthorized, "token_revoked", "this token was replaced by a newer one")
+			return
 		}
 		job, changed := s.next(q), s.changed
 		s.mu.Unlock()

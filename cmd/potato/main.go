@@ -42,6 +42,7 @@ type commands struct {
 type trainingCommands struct {
 	Check    checkCommand    `cmd:"" help:"Say whether a run could start on a backend."`
 	Trainers trainersCommand `cmd:"" help:"List the trainers and whether they are available here."`
+	Agent    agentCommand    `cmd:"" help:"Train the runs of a backend on this machine."`
 }
 
 // program is what commands get beside their flags.
