@@ -34,13 +34,13 @@ type Lock struct {
 // LockDir takes the training folder for this process. When another has it, the error is a Conflict with code
 // study_in_use that says who.
 func LockDir(dir string, now time.Time) (*Lock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the training folder: %w", err)
+	if err := makeFolder(dir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, LockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the lock: %w", err)
+		return nil, cannotOpen("the lock of the training folder", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close() //nolint:errcheck // only read from

@@ -38,8 +38,8 @@ type DB struct {
 // Open opens the database below dir, makes it when it is missing and brings it up to date. It does not take the lock of
 // the folder: commands may read while a server runs.
 func Open(ctx context.Context, dir string, now func() time.Time) (*DB, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the training folder: %w", err)
+	if err := makeFolder(dir); err != nil {
+		return nil, err
 	}
 	if kind := networkFileSystem(dir); kind != "" {
 		return nil, api.Invalidf("network_file_system",
@@ -68,14 +68,37 @@ func Open(ctx context.Context, dir string, now func() time.Time) (*DB, error) {
 	return d, nil
 }
 
+// makeFolder makes the training folder, or says why it cannot be one.
+func makeFolder(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	switch {
+	case err == nil:
+		return nil
+	case api.IsDiskFull(err):
+		return DiskFull(err)
+	default:
+		return api.Unavailablef("training_dir", "the training folder cannot be made: %v", err).
+			WithHint("give the server's account write access there, or name another folder with model_training.training_dir").WithCause(err)
+	}
+}
+
 // createPrivate makes the file before SQLite does, which would leave it readable by everyone. SQLite gives its -wal and
 // -shm files the mode of the database.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return cannotOpen("the training database", err)
 	}
 	return f.Close()
+}
+
+// cannotOpen says why a file of the training folder cannot be opened.
+func cannotOpen(what string, err error) error {
+	if api.IsDiskFull(err) {
+		return DiskFull(err)
+	}
+	return api.Unavailablef("training_dir", "%s cannot be opened: %v", what, err).
+		WithHint("give the server's account the right to read and write it, or move away what is not a file").WithCause(err)
 }
 
 // dsn builds the driver's address. busy_timeout stands first: the pragmas after it may have to wait for a lock.
@@ -96,8 +119,16 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
+	is, knows, err := p.GetVersions(ctx)
+	if err != nil {
+		return openError(d.path, fmt.Errorf("read the version of %s: %w", d.path, err))
+	}
+	if is > knows {
+		return api.Conflictf("database_newer", "the training database %s was written by a newer version of this program", d.path).
+			WithHint("start the newer version, or name another folder with model_training.training_dir")
+	}
 	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring %s up to date: %w", d.path, err)
+		return openError(d.path, fmt.Errorf("bring %s up to date: %w", d.path, err))
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -121,6 +123,46 @@ func TestSecondServerIsRefusedByName(t *testing.T) {
 	l, err = store.LockDir(dir, time.Now())
 	must(t, err)
 	must(t, l.Unlock())
+}
+
+// A database that cannot be used is left as it is, and one sentence says what to do.
+func TestDatabasesThatCannotBeUsed(t *testing.T) {
+	for code, spoil := range map[string]func(path string) error{
+		"database_damaged": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("junk", 4000)), 0o600) },
+		"training_dir":     func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"database_newer": func(path string) error {
+			db, err := sql.Open("sqlite", path)
+			if err == nil {
+				_, err = db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)`)
+			}
+			return errors.Join(err, db.Close())
+		},
+	} {
+		t.Run(code, func(t *testing.T) {
+			dir := t.TempDir()
+			db, err := store.Open(t.Context(), dir, time.Now)
+			must(t, err)
+			must(t, db.Close())
+			path := filepath.Join(dir, store.FileName)
+			must(t, spoil(path))
+			before, _ := os.ReadFile(path)
+			_, err = store.Open(t.Context(), dir, time.Now)
+			if e := api.AsError(err); e.Code != code || !strings.Contains(e.Message, "training") || e.Hint == "" {
+				t.Errorf("got %v (%s: %s), want %s", err, e.Code, e.Hint, code)
+			}
+			if after, _ := os.ReadFile(path); string(after) != string(before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+	dir := filepath.Join(t.TempDir(), "training")
+	must(t, os.WriteFile(dir, nil, 0o600))
+	if _, err := store.Open(t.Context(), dir, time.Now); !api.HasCode(err, "training_dir") {
+		t.Errorf("a file in place of the folder: got %v", err)
+	}
+	if _, err := store.LockDir(dir, time.Now()); !api.HasCode(err, "training_dir") {
+		t.Errorf("a file in place of the folder: got %v", err)
+	}
 }
 
 func TestMoveRunLetsOneWin(t *testing.T) {
