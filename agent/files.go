@@ -31,10 +31,11 @@ func writeJSON(path string, v any, sync bool) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	return writeFile(path, append(b, '\n'), sync)
+	return WriteFile(path, append(b, '\n'), sync)
 }
 
-func writeFile(path string, b []byte, sync bool) (err error) {
+// WriteFile replaces a file by rename, as the files of a job directory and of a run's folder are written (ADR 0002).
+func WriteFile(path string, b []byte, sync bool) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {
 		return err

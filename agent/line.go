@@ -10,9 +10,6 @@ import (
 	"potato/api"
 )
 
-// maxEvent is how many bytes an event may have as JSON.
-const maxEvent = 64 << 10
-
 // parseLine reads one line of a worker's events file. What it cannot read becomes a warning in the log, so that no line
 // is passed over in silence.
 func parseLine(line []byte) api.Event {
@@ -108,11 +105,11 @@ func bounded(e api.Event) api.Event {
 	if s, ok := e.Step.(string); ok {
 		e.Step = cut(clean([]byte(s)), 1000)
 	}
-	if jsonLen(e) <= maxEvent {
+	if jsonLen(e) <= api.MaxEventBytes {
 		return e
 	}
 	if e.Event != api.EventResult {
-		return logEvent("warning", fmt.Sprintf("The worker wrote a %s event of more than %d bytes, which was left out", e.Event, maxEvent))
+		return logEvent("warning", fmt.Sprintf("The worker wrote a %s event of more than %d bytes, which was left out", e.Event, api.MaxEventBytes))
 	}
 	drop := []func(){
 		func() { e.LabelOrder = nil }, func() { e.MetricsBySchema = nil }, func() { e.Packages = nil }, func() { e.Metrics = nil },
@@ -122,7 +119,7 @@ func bounded(e api.Event) api.Event {
 	}
 	e.Notes = []string{"The worker's result was longer than an event may be, so parts of it were left out"}
 	for _, f := range drop {
-		if jsonLen(e) <= maxEvent {
+		if jsonLen(e) <= api.MaxEventBytes {
 			break
 		}
 		f()
@@ -135,7 +132,7 @@ func jsonLen(e api.Event) int {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(e) != nil {
-		return maxEvent + 1
+		return api.MaxEventBytes + 1
 	}
 	return buf.Len()
 }

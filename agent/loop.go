@@ -173,7 +173,7 @@ func (w *work) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write spec: %w", err)
 	}
-	if err := writeFile(path, append(b, '\n'), false); err != nil {
+	if err := WriteFile(path, append(b, '\n'), false); err != nil {
 		return fmt.Errorf("write spec: %w", err)
 	}
 	if err := w.say("starting the worker"); err != nil {

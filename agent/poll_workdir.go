@@ -81,7 +81,7 @@ func agentID(dir string) (string, error) {
 		}
 	}
 	id := host + rand.Text()
-	if err := writeFile(path, []byte(id+"\n"), false); err != nil {
+	if err := WriteFile(path, []byte(id+"\n"), false); err != nil {
 		return "", api.Invalidf("workdir", "the workdir cannot be used: %v", err).WithCause(err)
 	}
 	return id, nil

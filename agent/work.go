@@ -84,7 +84,7 @@ func (o Options) withDefaults(job api.Job) Options {
 	o.SendEvery = cmp.Or(o.SendEvery, 100*time.Millisecond)
 	o.RetryAfter = cmp.Or(o.RetryAfter, 100*time.Millisecond)
 	o.Poll = cmp.Or(o.Poll, 25*time.Millisecond)
-	o.LogLimit = cmp.Or(o.LogLimit, 100<<20)
+	o.LogLimit = cmp.Or(o.LogLimit, api.MaxLogBytes)
 	if o.Launcher == nil {
 		o.Launcher = Process{}
 	}

@@ -14,6 +14,12 @@ const (
 	EventError    EventType = "error"
 )
 
+// Both sides bound what a worker may say; the server does not trust that an agent has.
+const (
+	MaxEventBytes = 64 << 10  // of one event as JSON; a result may be longer
+	MaxLogBytes   = 100 << 20 // of one of a run's logs
+)
+
 // Event is one line of a run's events.jsonl: what a worker or an agent said. Which fields are set depends on Event.
 // Read over HTTP it carries Seq and the attempt it belongs to. Seq grows over the run from 1; lines of stdout, stderr and
 // agent, which lie in files of their own, take numbers as well.

@@ -95,7 +95,7 @@ func (d AgentDesk) speaks(ctx context.Context, id api.RunID, lease string) (*act
 // the server can do without are left out.
 func bound(e *api.Event) (int, error) {
 	n, err := eventLen(*e)
-	if err != nil || n <= maxEventBytes {
+	if err != nil || n <= api.MaxEventBytes {
 		return n, err
 	}
 	if e.Event != api.EventResult {
@@ -112,7 +112,7 @@ func bound(e *api.Event) (int, error) {
 	} {
 		drop()
 		e.Notes = []string{"The result was longer than an event may be, so parts of it were left out"}
-		if n, err = eventLen(*e); err != nil || n <= maxEventBytes {
+		if n, err = eventLen(*e); err != nil || n <= api.MaxEventBytes {
 			break
 		}
 	}

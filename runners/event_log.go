@@ -14,11 +14,6 @@ import (
 	"potato/store"
 )
 
-const (
-	maxEventBytes = 64 << 10  // one event
-	maxFileBytes  = 100 << 20 // one of a run's logs
-)
-
 // eventLog appends what an agent reports to the files of the run's folder: events to events.jsonl, lines of output to the
 // file of their source. The database remembers how far each file was whole, so that after a crash the agent's repetition
 // meets exactly what is there.
@@ -135,13 +130,13 @@ func (l *eventLog) within(name string, pending int, line []byte, e api.Event) []
 		return line
 	}
 	at := l.got.Bytes[name] + int64(pending)
-	if at+int64(len(line)) <= maxFileBytes {
+	if at+int64(len(line)) <= api.MaxLogBytes {
 		return line
 	}
-	if at > maxFileBytes {
+	if at > api.MaxLogBytes {
 		return nil
 	}
-	note := fmt.Sprintf("this log is cut here: it is over %d MB", maxFileBytes>>20)
+	note := fmt.Sprintf("this log is cut here: it is over %d MB", api.MaxLogBytes>>20)
 	if name != eventsFile {
 		return append(line, note+"\n"...)
 	}
@@ -150,7 +145,7 @@ func (l *eventLog) within(name string, pending int, line []byte, e api.Event) []
 		return nil
 	}
 	// Blanks take the file over its limit, so that this is said once.
-	pad := max(maxFileBytes-at-int64(len(cut))+1, 0)
+	pad := max(api.MaxLogBytes-at-int64(len(cut))+1, 0)
 	return append(append(cut[:len(cut)-1], bytes.Repeat([]byte{' '}, int(pad))...), '\n')
 }
 
@@ -181,7 +176,7 @@ func eventLine(e api.Event) (string, []byte, error) {
 	seq := e.Seq
 	e.Seq = 0
 	b, err := encodeEvent(e)
-	if err == nil && len(b) > maxEventBytes && e.Event != api.EventResult {
+	if err == nil && len(b) > api.MaxEventBytes && e.Event != api.EventResult {
 		b, err = encodeEvent(shortened(e, len(b)))
 	}
 	if err != nil {

@@ -67,7 +67,7 @@ func findSeq(f *os.File, after int64) (int64, error) {
 	}
 	const block = 64 << 10
 	blocks := int(st.Size() / block)
-	buf := make([]byte, 2*maxEventBytes)
+	buf := make([]byte, 2*api.MaxEventBytes)
 	// The first block whose first whole line is past the number; the lines wanted begin in the block before it.
 	past := sort.Search(blocks, func(i int) bool {
 		n, err := f.ReadAt(buf, int64(i+1)*block)

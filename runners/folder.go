@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"potato/agent"
 	"potato/api"
 )
 
@@ -38,23 +39,5 @@ func (f folder) file(name string) string { return filepath.Join(string(f), name)
 // make creates the folder with artifacts/ in it.
 func (f folder) make() error { return os.MkdirAll(f.artifacts(), 0o700) }
 
-// writeFile replaces a file by rename, so that a reader sees the old content or the new.
-func writeFile(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	if _, err = tmp.Write(b); err == nil {
-		err = tmp.Sync()
-	}
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // the first failure is the one to tell
-	}
-	return err
-}
+// writeFile writes a file that is whole and synced when it is there.
+func writeFile(path string, b []byte) error { return agent.WriteFile(path, b, true) }
