@@ -42,7 +42,7 @@ func LockDir(dir string, now time.Time) (*Lock, error) {
 	if err != nil {
 		return nil, cannotOpen("the lock of the training folder", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		defer f.Close() //nolint:errcheck // only read from
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, inUse(f, dir)
@@ -58,6 +58,23 @@ func LockDir(dir string, now time.Time) (*Lock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return l, nil
+}
+
+// A killed server's lock can outlive it for moments: a child that it forked, and that has not become its own program yet,
+// still holds the file.
+const (
+	lockPatience = time.Second
+	lockRetry    = 20 * time.Millisecond
+)
+
+func flock(f *os.File) error {
+	for waited := time.Duration(0); ; waited += lockRetry {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || waited >= lockPatience {
+			return err
+		}
+		time.Sleep(lockRetry)
+	}
 }
 
 func inUse(f io.Reader, dir string) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"potato/api"
 	"potato/store"
@@ -121,6 +122,19 @@ func TestSecondServerIsRefusedByName(t *testing.T) {
 	}
 	must(t, l.Unlock())
 	l, err = store.LockDir(dir, time.Now())
+	must(t, err)
+	must(t, l.Unlock())
+}
+
+// R6: a child that a killed server had forked, and that is not its own program yet, holds the lock for moments.
+func TestLockWaitsForWhatAKilledServerForked(t *testing.T) {
+	dir := t.TempDir()
+	child, err := os.OpenFile(filepath.Join(dir, store.LockName), os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	must(t, unix.Flock(int(child.Fd()), unix.LOCK_EX))
+	timer := time.AfterFunc(200*time.Millisecond, func() { _ = child.Close() })
+	defer timer.Stop()
+	l, err := store.LockDir(dir, time.Now())
 	must(t, err)
 	must(t, l.Unlock())
 }
