@@ -45,8 +45,8 @@ func (h *Handlers) getJobBundle(ctx context.Context, in *JobPath) (*huma.StreamR
 		w.Header().Set("Content-Type", "application/gzip")
 		w.Header().Set("ETag", `"`+archive.SHA256+`"`)
 		w.Header().Set("Repr-Digest", api.ReprDigest(archive.SHA256))
-		if strings.Contains(r.Header.Get("Range"), ",") {
-			r.Header.Del("Range") // several ranges come as multipart, which no client of ours reads
+		if asked := r.Header.Get("Range"); !strings.HasPrefix(asked, "bytes=") || strings.Contains(asked, ",") {
+			r.Header.Del("Range") // other units are to be ignored; several ranges come as multipart, which no client of ours reads
 		}
 		r.Header.Del("If-Match") // conditions on a change have no place
 		r.Header.Del("If-Unmodified-Since")

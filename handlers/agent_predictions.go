@@ -18,7 +18,8 @@ import (
 
 const ndjson = "application/x-ndjson"
 
-type uploadInput struct {
+// JobUpload is what uploads carry, whole or in parts. It is exported because Huma passes over embedded fields that are not.
+type JobUpload struct {
 	JobPath
 	Caller
 	ReprDigest string `header:"Repr-Digest" required:"true" maxLength:"1000" doc:"sha-256 of the whole file as it is before gzip (RFC 9530)" example:"sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"`
@@ -26,7 +27,7 @@ type uploadInput struct {
 }
 
 type uploadPartInput struct {
-	uploadInput
+	JobUpload
 	Offset int64 `header:"Upload-Offset" required:"true" minimum:"0" doc:"Where in the file the body belongs, in bytes before gzip"`
 	Length int64 `header:"Upload-Length" required:"true" minimum:"0" doc:"Size of the whole file"`
 }
@@ -54,7 +55,7 @@ func (h *Handlers) registerAgentPredictions(a huma.API) {
 	huma.Register(a, head, h.headJobPredictions)
 }
 
-func (h *Handlers) putJobPredictions(ctx context.Context, in *uploadInput) (*body[api.UploadOffset], error) {
+func (h *Handlers) putJobPredictions(ctx context.Context, in *JobUpload) (*body[api.UploadOffset], error) {
 	up := runners.Upload{Size: -1}
 	if in.r.ContentLength >= 0 && !in.packed() {
 		up.Size = in.r.ContentLength
@@ -63,7 +64,7 @@ func (h *Handlers) putJobPredictions(ctx context.Context, in *uploadInput) (*bod
 }
 
 func (h *Handlers) patchJobPredictions(ctx context.Context, in *uploadPartInput) (*body[api.UploadOffset], error) {
-	return h.upload(ctx, &in.uploadInput, runners.Upload{Part: true, Offset: in.Offset, Size: in.Length})
+	return h.upload(ctx, &in.JobUpload, runners.Upload{Part: true, Offset: in.Offset, Size: in.Length})
 }
 
 func (h *Handlers) headJobPredictions(ctx context.Context, in *JobPath) (*offsetOutput, error) {
@@ -74,7 +75,7 @@ func (h *Handlers) headJobPredictions(ctx context.Context, in *JobPath) (*offset
 	return &offsetOutput{Offset: have.Offset}, nil
 }
 
-func (h *Handlers) upload(ctx context.Context, in *uploadInput, up runners.Upload) (*body[api.UploadOffset], error) {
+func (h *Handlers) upload(ctx context.Context, in *JobUpload, up runners.Upload) (*body[api.UploadOffset], error) {
 	requestOf(ctx).stream = true
 	if kind, _, _ := strings.Cut(in.r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), ndjson) {
 		return nil, document(http.StatusUnsupportedMediaType, "Predictions are "+ndjson)
@@ -87,6 +88,7 @@ func (h *Handlers) upload(ctx context.Context, in *uploadInput, up runners.Uploa
 			WithHint("it looks like sha-256=:BASE64: and is of the file as it is before gzip"))
 	}
 	content := newUploadReader(in.Caller)
+	content.wait()
 	up.Content, up.Interrupt = content, content.interrupt
 	if in.packed() {
 		up.Content = &unpacker{from: content}
@@ -95,7 +97,7 @@ func (h *Handlers) upload(ctx context.Context, in *uploadInput, up runners.Uploa
 	return ok(have), h.problem(ctx, err)
 }
 
-func (in *uploadInput) packed() bool {
+func (in *JobUpload) packed() bool {
 	return strings.EqualFold(in.Encoding, "gzip") || strings.EqualFold(in.Encoding, "x-gzip")
 }
 
@@ -118,25 +120,35 @@ func newUploadReader(c Caller) *uploadReader {
 
 // Read reads. What is not the end of the body is told as an error that a client may get over by trying again.
 func (u *uploadReader) Read(b []byte) (int, error) {
-	_ = u.rc.SetReadDeadline(time.Now().Add(uploadStall)) // a connection without deadlines is one of a test
+	u.wait()
 	if u.interrupted.Load() {
+		u.hangUp()
 		return 0, broken(errors.New("the same upload has come on another connection"))
 	}
 	n, err := u.r.Read(b)
-	if err == nil {
+	switch {
+	case err == nil:
 		return n, nil
-	}
-	_ = u.rc.SetReadDeadline(noDeadline)
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		_ = u.rc.SetReadDeadline(noDeadline)
 		return n, io.EOF
 	}
+	u.hangUp()
 	return n, broken(err)
 }
+
+// wait gives the client its time to send more. It counts as well when we answer without reading: net/http reads the rest.
+func (u *uploadReader) wait() {
+	_ = u.rc.SetReadDeadline(time.Now().Add(uploadStall)) // a connection without deadlines is one of a test
+}
+
+// hangUp lets nobody wait for the rest of the body: net/http would, before it answers.
+func (u *uploadReader) hangUp() { _ = u.rc.SetReadDeadline(time.Unix(1, 0)) }
 
 // interrupt makes a Read that waits return.
 func (u *uploadReader) interrupt() {
 	u.interrupted.Store(true)
-	_ = u.rc.SetReadDeadline(time.Unix(1, 0))
+	u.hangUp()
 }
 
 func broken(cause error) error {

@@ -81,6 +81,15 @@ func (l *lab) agent(backend, id string) *worker {
 	return &worker{lab: l, token: l.tokens[backend], id: id}
 }
 
+// under is the agent as a subtest sees it.
+func (w *worker) under(t testing.TB) *worker {
+	server := *w.server
+	server.t = t
+	study := *w.study
+	study.server = &server
+	return &worker{lab: &lab{study: &study, tokens: w.tokens}, token: w.token, id: w.id, job: w.job}
+}
+
 func bearer(token string) change {
 	return func(r *http.Request) {
 		r.Header.Del("X-API-Key")

@@ -4257,12 +4257,21 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
+                /** @description The lease that came with the job */
+                "Potato-Lease": string;
+                /** @description sha-256 of the whole file as it is before gzip (RFC 9530) */
+                "Repr-Digest": string;
+                /** @description gzip, or none */
+                "Content-Encoding"?: string;
                 /** @description Where in the file the body belongs, in bytes before gzip */
                 "Upload-Offset": number;
                 /** @description Size of the whole file */
                 "Upload-Length": number;
             };
-            path?: never;
+            path: {
+                /** @description The run's id */
+                run_id: string;
+            };
             cookie?: never;
         };
         requestBody: {
