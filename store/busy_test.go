@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -55,4 +57,25 @@ func TestT44ManyWritersAndReaders(t *testing.T) {
 		return err
 	})
 	all.Wait()
+}
+
+// TestAnotherProgramHoldsTheDatabase is a backup that keeps the write lock for longer than we wait: one sentence, and no
+// internal error. It takes as long as the wait.
+func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := mustOpenIn(t, dir)
+	id := mustRun(t, db, api.RunRunning)
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, store.FileName)+"?_txlock=exclusive")
+	must(t, err)
+	defer other.Close() //nolint:errcheck // a test's second connection
+	tx, err := other.BeginTx(t.Context(), nil)
+	must(t, err)
+	step := "fitting"
+	err = db.UpdateRun(t.Context(), id, store.RunUpdate{Step: &step})
+	if e := api.AsError(err); e.Code != "database_busy" || e.Kind != api.KindUnavailable || e.Hint == "" {
+		t.Errorf("got %v (%s), want database_busy", err, e.Code)
+	}
+	must(t, tx.Rollback())
+	must(t, db.UpdateRun(t.Context(), id, store.RunUpdate{Step: &step}))
 }

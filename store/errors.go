@@ -21,6 +21,8 @@ func writeError(err error) error {
 	case sqlite3.SQLITE_READONLY:
 		return api.Unavailablef("read_only", "the training database cannot be written").
 			WithHint("give the server's account write access to the training folder").WithCause(err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return busy("the training database", err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR:
 		return api.Unavailablef("database_damaged", "the training database is damaged or gone").
 			WithHint("stop the server, look at the disk and put %s back from a backup, or move it away to begin anew", FileName).WithCause(err)
@@ -39,12 +41,16 @@ func openError(path string, err error) error {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY:
 		return writeError(err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return api.Conflictf("database_busy", "another program holds the training database %s", path).
-			WithHint("end that program, or wait for it, and start again").WithCause(err)
+		return busy("the training database "+path, err)
 	default:
 		return api.Unavailablef("database_damaged", "the training database %s is damaged or not one of this program: %v", path, e).
 			WithHint("put it back from a backup, or move it away and start again: earlier runs are no longer listed then, their folders stay").WithCause(err)
 	}
+}
+
+func busy(what string, cause error) *api.Error {
+	return api.Unavailablef("database_busy", "another program holds %s", what).
+		WithHint("end that program or wait for it, and try again").WithCause(cause)
 }
 
 // DiskFull is the error of a write that found no room. What was saved before stays as it was.
