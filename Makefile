@@ -27,11 +27,22 @@ spa: $(STAMPS)/npm ## Build the page into spa/dist
 	npm run --silent build
 
 .PHONY: build
-build: spa binaries ## Build bin/potato and bin/potato-agent with the page in it
+build: spa agents binaries ## Build bin/potato and bin/potato-agent with the page and every platform's agent in it
 
 .PHONY: binaries
 binaries:
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+# The platforms that a training machine may have.
+AGENTS := linux/amd64 linux/arm64 linux/ppc64le darwin/arm64 darwin/amd64
+
+.PHONY: agents
+agents: ## Build the agent for every platform, packed, for the server to carry
+	@mkdir -p .cache/agents
+	@for p in $(AGENTS); do \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -ldflags '$(LDFLAGS)' -o .cache/agents/potato-agent-$${p%/*}-$${p#*/} ./cmd/potato-agent; \
+	done
+	@go run ./scripts/packagents .cache/agents runners/agents
 
 .PHONY: demo
 demo: build $(STAMPS)/venv ## Start the tutorial's study, train once, leave the page's URL and key on the screen
@@ -104,7 +115,7 @@ bench: build $(STAMPS)/venv $(STAMPS)/peer ## Side by side with the published pe
 
 .PHONY: clean
 clean: ## Remove what was built; .cache and the virtual environments stay
-	rm -rf bin spa/dist/assets spa/dist/*.html
+	rm -rf bin spa/dist/assets spa/dist/*.html runners/agents/*.zst
 
 ## ---- what the targets stand on
 
