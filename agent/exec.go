@@ -115,30 +115,10 @@ func openOutputs(dir string) ([]*os.File, error) {
 
 // warm starts the worker before there is a job, and ends it when none comes.
 func (s *shim) warm(start shimStart, in *bufio.Reader) int {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	jobsIn, imported, err := s.startWarm(start)
 	if err != nil {
 		return 1
 	}
-	jobs, jobsIn, err := os.Pipe()
-	if err != nil {
-		return 1
-	}
-	readyOut, ready, err := os.Pipe()
-	if err != nil {
-		return 1
-	}
-	env := setEnv(start.Env, readyVar+"="+readyFD)
-	if err := s.start(start.Argv, env, "/", []*os.File{jobs, null, null, ready}); err != nil {
-		return 1
-	}
-	_ = jobs.Close()
-	_ = ready.Close()
-
-	imported := make(chan bool, 1)
-	go func() {
-		line, _ := bufio.NewReader(readyOut).ReadString('\n')
-		imported <- line == "ready\n"
-	}()
 	accepted := make(chan *shimJob, 1)
 	go func() {
 		var job shimJob
@@ -148,27 +128,8 @@ func (s *shim) warm(start shimStart, in *bufio.Reader) int {
 			accepted <- nil
 		}
 	}()
-
-	var job *shimJob
-	for isReady := false; job == nil || !isReady; {
-		select {
-		case job = <-accepted:
-			if job == nil {
-				return s.dismiss(jobsIn)
-			}
-		case isReady = <-imported:
-			if !isReady {
-				return s.dismiss(jobsIn)
-			}
-		case <-s.gone:
-			return s.dismiss(jobsIn)
-		case sig := <-s.signals:
-			if isStop(sig) {
-				return s.dismiss(jobsIn)
-			}
-		}
-	}
-	if !s.accept(*job) {
+	job := s.awaitJob(accepted, imported)
+	if job == nil || !s.accept(*job) {
 		return s.dismiss(jobsIn)
 	}
 	line, err := json.Marshal(warmJob{
@@ -180,6 +141,58 @@ func (s *shim) warm(start shimStart, in *bufio.Reader) int {
 	}
 	_ = jobsIn.Close()
 	return s.finish(s.supervise())
+}
+
+// startWarm starts a worker that waits for a line on the pipe; imported hears once whether its trainer was.
+func (s *shim) startWarm(start shimStart) (jobsIn *os.File, imported <-chan bool, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, jobsIn, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	readyOut, ready, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	env := setEnv(start.Env, readyVar+"="+readyFD)
+	if err := s.start(start.Argv, env, "/", []*os.File{jobs, null, null, ready}); err != nil {
+		return nil, nil, err
+	}
+	_ = jobs.Close()
+	_ = ready.Close()
+	said := make(chan bool, 1)
+	go func() {
+		line, _ := bufio.NewReader(readyOut).ReadString('\n')
+		said <- line == "ready\n"
+	}()
+	return jobsIn, said, nil
+}
+
+// awaitJob waits for a job and for the worker to be ready for it; nil when there will be none, or no worker.
+func (s *shim) awaitJob(accepted <-chan *shimJob, imported <-chan bool) *shimJob {
+	var job *shimJob
+	for isReady := false; job == nil || !isReady; {
+		select {
+		case job = <-accepted:
+			if job == nil {
+				return nil
+			}
+		case isReady = <-imported:
+			if !isReady {
+				return nil
+			}
+		case <-s.gone:
+			return nil
+		case sig := <-s.signals:
+			if isStop(sig) {
+				return nil
+			}
+		}
+	}
+	return job
 }
 
 // dismiss ends a warm worker that got no job. No exit_code is written: there is no job it could be about.

@@ -68,7 +68,7 @@ func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 	id := mustRun(t, db, api.RunRunning)
 	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, store.FileName)+"?_txlock=exclusive")
 	must(t, err)
-	defer other.Close() //nolint:errcheck // a test's second connection
+	defer other.Close()
 	tx, err := other.BeginTx(t.Context(), nil)
 	must(t, err)
 	step := "fitting"
