@@ -40,8 +40,8 @@ func (s *switchable) on() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.addr, s.http = l.Addr().String(), &http.Server{Handler: s.h} //nolint:gosec // a test's
-	go s.http.Serve(l)                                             //nolint:errcheck // ends with off
+	s.addr, s.http = l.Addr().String(), &http.Server{Handler: s.h}
+	go s.http.Serve(l)
 }
 
 // off cuts every connection, as the end of a process does.

@@ -70,7 +70,7 @@ func newMachine(t *testing.T) *machine {
 	m.python = filepath.Join(m.home, "python")
 	script := fmt.Sprintf("#!/bin/sh\ncase \"$2\" in --spec) shift; exec %q %q \"$@\";; *) exec %q \"$@\";; esac\n",
 		agenttest.Python(t), agenttest.Worker(t), agenttest.Python(t))
-	if err := os.WriteFile(m.python, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(m.python, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -86,12 +86,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer there.Close() //nolint:errcheck // the tunnel has ended
+	defer there.Close()
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	defer here.Close() //nolint:errcheck // the tunnel has ended
+	defer here.Close()
 	_, _ = io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n")
 	done := make(chan struct{})
 	go func() {

@@ -78,7 +78,7 @@ func pack(program, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", z.EncodeAll(content, nil), 0o644); err != nil { //nolint:gosec // a program that anybody may have
+	if err := os.WriteFile(path+".new", z.EncodeAll(content, nil), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
