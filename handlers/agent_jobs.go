@@ -66,8 +66,8 @@ func (h *Handlers) claimJob(ctx context.Context, in *claimInput) (*huma.StreamRe
 	defer cancel()
 	job, err := h.Supervisor.Claim(waiting, agentOf(ctx), in.Body)
 	switch {
-	case err != nil && ctx.Err() == nil && waiting.Err() != nil: // the server goes down: the agent asks again
-		return noContent(), nil
+	case err != nil && ctx.Err() == nil && waiting.Err() != nil:
+		return nil, h.problem(ctx, api.Unavailablef("server_stopping", "The server is going down").WithHint("ask again in a moment"))
 	case err != nil:
 		return nil, h.problem(ctx, err)
 	case job == nil:

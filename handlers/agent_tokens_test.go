@@ -127,6 +127,8 @@ func TestOtherBackendsRunsAreNotThere(t *testing.T) {
 	if a := stranger.ask("c2", 0, api.Held{RunID: mine, Lease: w.job.Lease}); a.StatusCode != 204 {
 		t.Errorf("another backend's held run: %d %s", a.StatusCode, a.text)
 	}
+	q := api.ClaimRequest{AgentID: "b", ClaimID: "c3", Host: "h", Version: "1", Backend: "lab"}
+	l.do("POST", "/api/training/jobs/claim", q, bearer(l.tokens["other"])).refused(t, 401, "token_of_another_backend")
 	stranger.id = "a"
 	if a := stranger.ask("c", 0); a.StatusCode != 204 {
 		t.Errorf("another backend's question: %d %s", a.StatusCode, a.text)

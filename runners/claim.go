@@ -15,6 +15,10 @@ import (
 // Claim answers an agent that asks for work: with the job that it has already, with one that the queue has for it, or with
 // nil when there was none within q.WaitS (G2, G8).
 func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (*api.Job, error) {
+	if q.Backend != "" && q.Backend != who.Backend {
+		return nil, api.Unauthenticatedf("token_of_another_backend", "This token is for the backend %s, not for %s", who.Backend, q.Backend).
+			WithHint("start the agent with --backend %s, or with the token that `potato training register %s` printed", who.Backend, q.Backend)
+	}
 	s.seen.note(who, q.AgentID, q.Host, q.Version)
 	patience := time.NewTimer(time.Duration(q.WaitS) * time.Second)
 	defer patience.Stop()
@@ -24,9 +28,9 @@ func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (
 		select {
 		case <-s.begun:
 		case <-s.left:
-			return nil, nil
+			return nil, notKnownYet()
 		case <-patience.C:
-			return nil, nil
+			return nil, notKnownYet() // an agent gives up what it holds when we say that there is nothing
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -44,6 +48,10 @@ func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (
 		return nil, answer.err
 	}
 	return s.jobOf(ctx, answer.id)
+}
+
+func notKnownYet() *api.Error {
+	return api.Unavailablef("server_starting", "The server is just starting or stopping").WithHint("ask again in a moment")
 }
 
 func (s *Supervisor) awaitClaim(ctx context.Context, a *asker, patience <-chan time.Time) claimed {

@@ -114,3 +114,17 @@ func (l *Lock) write() error {
 
 // Unlock lets go of the folder.
 func (l *Lock) Unlock() error { return l.f.Close() }
+
+// Holding says who has the training folder right now; false when nobody has.
+func Holding(dir string) (Holder, bool) {
+	f, err := os.Open(filepath.Join(dir, LockName))
+	if err != nil {
+		return Holder{}, false
+	}
+	defer f.Close() //nolint:errcheck // only read from, and with it goes a lock that we got
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return Holder{}, false
+	}
+	var h Holder
+	return h, json.NewDecoder(f).Decode(&h) == nil
+}

@@ -33,7 +33,7 @@ func (c *checkCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := c.known(config); err != nil {
+	if err := knownBackend(config, c.Config, c.Name); err != nil {
 		return err
 	}
 	report, err := c.check(ctx, config)
@@ -51,14 +51,14 @@ func (c *checkCommand) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// known refuses a name that the config does not have.
-func (c *checkCommand) known(config *project.Config) error {
+// knownBackend refuses a name that the config does not have.
+func knownBackend(config *project.Config, file, name string) error {
 	names := config.ModelTraining.BackendNames()
-	if slices.Contains(names, c.Name) {
+	if slices.Contains(names, name) {
 		return nil
 	}
-	err := api.NotFoundf("unknown_backend", "%s has no backend '%s'", c.Config, c.Name)
-	if s := api.Suggest(c.Name, names); s != "" {
+	err := api.NotFoundf("unknown_backend", "%s has no backend '%s'", file, name)
+	if s := api.Suggest(name, names); s != "" {
 		return err.WithHint("did you mean %s?", s)
 	}
 	return err.WithHint("there is %s", strings.Join(names, ", "))

@@ -41,6 +41,7 @@ type commands struct {
 // trainingCommands are the commands about backends.
 type trainingCommands struct {
 	Check    checkCommand    `cmd:"" help:"Say whether a run could start on a backend."`
+	Register registerCommand `cmd:"" help:"Issue a token for the agents of a backend."`
 	Trainers trainersCommand `cmd:"" help:"List the trainers and whether they are available here."`
 	Agent    agentCommand    `cmd:"" help:"Train the runs of a backend on this machine."`
 }

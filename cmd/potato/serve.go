@@ -50,7 +50,11 @@ func (c *startCommand) serve(ctx context.Context, p *program, config *project.Co
 	for _, line := range cautions(config, debug, here, c.Host, why) {
 		log.Warn(line)
 	}
-	s, err := openStudy(ctx, config, log)
+	closed := ""
+	if here {
+		closed = shutOut
+	}
+	s, err := openStudy(ctx, config, closed, log)
 	if err != nil {
 		return err
 	}
@@ -76,13 +80,10 @@ func (c *startCommand) serve(ctx context.Context, p *program, config *project.Co
 func cautions(c *project.Config, debug, here bool, host, why string) []string {
 	var lines []string
 	var remote []string
-	agents := false
 	for _, b := range c.ModelTraining.Backends {
 		switch b.Type {
 		case api.BackendSSH, api.BackendSlurm:
 			remote = append(remote, b.Name)
-		case api.BackendAgent:
-			agents = true
 		}
 	}
 	switch {
@@ -101,8 +102,8 @@ func cautions(c *project.Config, debug, here bool, host, why string) []string {
 	if why != "" {
 		lines = append(lines, why)
 	}
-	if agents && here {
-		lines = append(lines, "agents on other machines cannot reach this server, which listens on this machine only; open it with --host 0.0.0.0 and a good admin_api_key")
+	if usesAgents(c) && here {
+		lines = append(lines, shutOut+"; "+openToAgents)
 	}
 	return lines
 }

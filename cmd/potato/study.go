@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"potato/agent"
@@ -23,15 +24,16 @@ type openedStudy struct {
 	warm       *agent.WarmPool
 }
 
-// openStudy puts the parts together. None of them does anything yet.
-func openStudy(ctx context.Context, config *project.Config, log *slog.Logger) (*openedStudy, error) {
+// openStudy puts the parts together. None of them does anything yet. closed says why agents cannot reach the server, when
+// they cannot.
+func openStudy(ctx context.Context, config *project.Config, closed string, log *slog.Logger) (*openedStudy, error) {
 	db, err := store.Open(ctx, config.TrainingPath(), time.Now)
 	if err != nil {
 		return nil, err
 	}
 	s := &openedStudy{db: db, data: project.OpenStudy(config), warm: &agent.WarmPool{}}
 	python := runners.NewPython(config)
-	places, err := backendRunners(config, python, s.warm, log)
+	places, err := backendRunners(config, python, s.warm, log, runners.PollOptions{DB: db, Closed: closed})
 	if err == nil {
 		s.supervisor, err = runners.New(runners.Options{
 			Config: config, Study: s.data, DB: db, Python: python, Log: log, Version: version, Runners: places,
@@ -48,19 +50,28 @@ func (s *openedStudy) close() error {
 }
 
 // backendRunners lists the types of backends that this program can start runs on, with the runner of each.
-func backendRunners(config *project.Config, python *runners.Python, warm *agent.WarmPool, log *slog.Logger) (map[api.BackendType]runners.Runner, error) {
+func backendRunners(config *project.Config, python *runners.Python, warm *agent.WarmPool, log *slog.Logger, poll runners.PollOptions) (map[api.BackendType]runners.Runner, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	return map[api.BackendType]runners.Runner{
 		api.BackendLocal: runners.NewLocal(runners.LocalOptions{Config: config, Python: python, Shim: []string{self, "exec"}, Warm: warm, Log: log}),
+		api.BackendAgent: runners.NewPoll(poll),
 	}, nil
 }
 
 // check asks the backend's runner, whether or not a server runs on the study.
-func (c *checkCommand) check(ctx context.Context, config *project.Config) (api.CheckReport, error) {
-	places, err := backendRunners(config, runners.NewPython(config), nil, slog.New(slog.DiscardHandler))
+func (c *checkCommand) check(ctx context.Context, config *project.Config) (_ api.CheckReport, err error) {
+	poll := runners.PollOptions{Config: c.Config, Closed: closedToAgents(config)}
+	// A check makes nothing: where there is no database no token was issued.
+	if _, missing := os.Stat(filepath.Join(config.TrainingPath(), store.FileName)); missing == nil && usesAgents(config) {
+		if poll.DB, err = store.Open(ctx, config.TrainingPath(), time.Now); err != nil {
+			return api.CheckReport{}, err
+		}
+		defer func() { err = errors.Join(err, poll.DB.Close()) }()
+	}
+	places, err := backendRunners(config, runners.NewPython(config), nil, slog.New(slog.DiscardHandler), poll)
 	if err != nil {
 		return api.CheckReport{}, err
 	}
