@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"potato/api"
 )
@@ -17,8 +18,21 @@ type pollDesk struct {
 	*api.Client
 	p *poller
 
-	mu   sync.Mutex
-	step string
+	mu      sync.Mutex
+	step    string
+	say     func(step string) error // into the log of the run whose bundle is fetched; nil: none is
+	shownAt time.Time
+	saidAt  time.Time
+}
+
+// showEvery is how often a transfer is shown on this machine.
+const showEvery = 200 * time.Millisecond
+
+type stepsKey struct{}
+
+// withSteps lets a desk that needs long for a bundle say how far it is, from the goroutine that has called it.
+func withSteps(ctx context.Context, say func(step string) error) context.Context {
+	return context.WithValue(ctx, stepsKey{}, say)
 }
 
 func (p *poller) desk() *pollDesk {
@@ -27,6 +41,20 @@ func (p *poller) desk() *pollDesk {
 	client.OnTransfer = d.transferred
 	d.Client = &client
 	return d
+}
+
+// Bundle implements Desk.
+func (d *pollDesk) Bundle(ctx context.Context, job api.Job, dir string) (string, error) {
+	say, _ := ctx.Value(stepsKey{}).(func(step string) error)
+	d.listen(say)
+	defer d.listen(nil)
+	return d.Client.Bundle(ctx, job, dir)
+}
+
+func (d *pollDesk) listen(say func(step string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say, d.saidAt = say, time.Now() // a short download needs no words
 }
 
 // Progress implements Desk.
@@ -76,9 +104,22 @@ func (d *pollDesk) show(run api.RunID, e api.Event) {
 }
 
 func (d *pollDesk) transferred(run api.RunID, what string, done, total int64) {
-	text := fmt.Sprintf("%s: %d", what, done>>20)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if now.Sub(d.shownAt) < showEvery && done != total {
+		return
+	}
+	d.shownAt = now
+	text := fmt.Sprintf("%d", done>>20)
 	if total > 0 {
 		text += fmt.Sprintf(" of %d", total>>20)
 	}
-	d.p.report(run, text+" MB")
+	d.p.report(run, what+": "+text+" MB")
+	if d.say != nil && now.Sub(d.saidAt) >= d.p.o.SayEvery {
+		d.saidAt = now
+		if err := d.say("fetching the bundle: " + text + " MB"); err != nil {
+			d.p.log.Warn("cannot note how far the bundle is", "run", run, "err", err)
+		}
+	}
 }

@@ -161,7 +161,7 @@ func (w *work) start(ctx context.Context) error {
 		return context.Canceled
 	}
 	err := w.insist(stopping, "bundle", func(ctx context.Context) (err error) {
-		bundle, err = w.o.Desk.Bundle(ctx, w.job, w.o.Dir)
+		bundle, err = w.o.Desk.Bundle(withSteps(ctx, w.say), w.job, w.o.Dir)
 		return err
 	})
 	if err != nil {

@@ -33,6 +33,7 @@ type PollOptions struct {
 	ClaimWait   time.Duration // how long the server may keep a question for work; default 30 s
 	RetryAfter  time.Duration // pause after a question that got no answer, doubled each time; default 1 s
 	LongestWait time.Duration // and the most of it; default 15 s
+	SayEvery    time.Duration // how often a run's log says how far its download is; default 5 s
 	StopTimeout time.Duration // how long the server may take to hear of the end once the worker's grace is over; default 30 s
 }
 
@@ -54,6 +55,7 @@ func Poll(ctx context.Context, o PollOptions) (err error) {
 	o.ClaimWait = cmp.Or(o.ClaimWait, 30*time.Second)
 	o.RetryAfter = cmp.Or(o.RetryAfter, time.Second)
 	o.LongestWait = cmp.Or(o.LongestWait, 15*time.Second)
+	o.SayEvery = cmp.Or(o.SayEvery, 5*time.Second)
 	o.StopTimeout = cmp.Or(o.StopTimeout, 30*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Job.Log = cmp.Or(o.Job.Log, o.Log)

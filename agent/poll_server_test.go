@@ -279,12 +279,16 @@ func TestPollBundleIsCut(t *testing.T) {
 	}))
 	t.Cleanup(cutting.Close)
 	p.o.Client = p.client(cutting.URL)
+	p.o.SayEvery = time.Nanosecond
 	cuts.Store(3)
 	id := p.add(agenttest.Good(1)...)
 	if err := p.once(); err != nil {
 		t.Fatal(err)
 	}
 	p.good(id, 0)
+	if all := join(texts(p.server.Run(id).Events)); !strings.Contains(all, "status fetching the bundle: 1 of 1 MB") {
+		t.Errorf("the run's log does not say how far the download was: %s", all)
+	}
 
 	cuts.Store(5)
 	id = p.add(agenttest.Good(1)...)
