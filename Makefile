@@ -64,7 +64,7 @@ generate: $(STAMPS)/npm ## Write the OpenAPI document, the TypeScript types and 
 test: unit python spa-test e2e ## Everything: Go, Python, page, end to end
 
 .PHONY: unit
-unit: $(STAMPS)/venv $(TOOLS)/gotestsum ## Go tests of the packages
+unit: $(STAMPS)/venv $(STAMPS)/debian $(TOOLS)/gotestsum ## Go tests of the packages
 	$(TOOLS)/gotestsum --format pkgname-and-test-fails -- -timeout 10m $$(go list ./... | grep -v '/e2e')
 
 .PHONY: python
@@ -145,6 +145,6 @@ $(STAMPS)/peer:
 	.venv-peer/bin/python -m pip install --quiet --disable-pip-version-check potato-annotation==2.12.1
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/debian: scripts/debian-packages.sh
-	scripts/debian-packages.sh chromium
+$(STAMPS)/debian: scripts/debian-packages.sh Makefile
+	scripts/debian-packages.sh chromium openssh-client openssh-server tcsh fish
 	@mkdir -p $(@D) && touch $@
