@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -99,11 +100,13 @@ var urlPattern = regexp.MustCompile(`https?://[^\s/]+`)
 // start serves the study until the test ends, on a free port unless args say otherwise.
 func start(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	if !strings.Contains(strings.Join(args, " "), "--port") {
-		args = append(args, "--port", "0")
+	for flag, usual := range map[string]string{"--port": "0", "--host": "127.0.0.1"} {
+		if !slices.Contains(args, flag) {
+			args = append(args, flag, usual)
+		}
 	}
 	s := &server{t: t, dir: dir, done: make(chan struct{})}
-	s.cmd = exec.Command(potato(t), append([]string{"start", filepath.Join(dir, "config.yaml"), "--host", "127.0.0.1"}, args...)...)
+	s.cmd = exec.Command(potato(t), append([]string{"start", filepath.Join(dir, "config.yaml")}, args...)...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -218,7 +221,9 @@ type run struct {
 		NRead    int `json:"n_read"`
 		NWritten int `json:"n_written"`
 	} `json:"writeback"`
-	Queue *struct {
+	ArtifactURI string `json:"artifact_uri"`
+	Host        string `json:"host"`
+	Queue       *struct {
 		Position   int    `json:"position"`
 		WaitingFor string `json:"waiting_for"`
 	} `json:"queue"`
