@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,5 +277,14 @@ func TestTrainersDir(t *testing.T) {
 	_, r = project.Load(path)
 	if got := found(r.Errors); len(got) != 1 || !strings.Contains(got[0], "everybody may write to") {
 		t.Errorf("got %q", got)
+	}
+	data := filepath.Join(filepath.Dir(path), "data")
+	mine := filepath.Join(data, "mine.py")
+	if err := errors.Join(os.Chmod(data, 0o700), os.WriteFile(mine, nil, 0o600), os.Chmod(mine, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	_, r = project.Load(path)
+	if got := found(r.Errors); len(got) != 1 || !strings.Contains(got[0], "others may write to it, to a file in it") {
+		t.Errorf("a trainer that everybody may change: got %q", got)
 	}
 }

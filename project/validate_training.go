@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"potato/api"
+	"potato/trainers"
 )
 
 // check checks what the keys of one backend mean together (V1, V3).
@@ -128,5 +129,8 @@ func (d *decoder) checkTrainersDir(n *node, c *Config) {
 		d.fail(n, at, "", "lies in output_annotation_dir, where annotators' input is written; keep code elsewhere")
 	case s.Mode().Perm()&0o002 != 0:
 		d.fail(n, at, "", "is a folder that everybody may write to; take that away with chmod o-w")
+	case trainers.CheckDir(dir, c.OutputPath()) != nil:
+		// Its own words name the folder, which may come from the environment.
+		d.fail(n, at, "", "is not safe to run code from: others may write to it, to a file in it or to a folder above it")
 	}
 }
