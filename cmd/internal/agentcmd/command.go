@@ -130,6 +130,9 @@ func (c *Command) prepare(ctx context.Context, p Program, log *slog.Logger) (wor
 		log.Warn("plain http to another machine: whoever sees the traffic can read the token and the data; use https, or a tunnel")
 	}
 	env, err := trainers.Describe(ctx, trainers.DescribeOptions{Python: c.Python, Dir: code, Env: agent.WorkerEnv()})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	if err != nil {
 		e := api.AsError(err)
 		if e.Code == "python_missing" || e.Code == "python_too_old" {

@@ -19,5 +19,6 @@ var (
 // The rest of what the tests look at.
 var (
 	ActivePython = activePython
+	Attended     = attended
 	UnitWord     = unitWord
 )

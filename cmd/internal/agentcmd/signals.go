@@ -12,9 +12,6 @@ import (
 // attended calls do and takes care of signals: the first one closes stop, the second one ends the context. A signal that
 // was ignored when the program was started, as nohup does, is left so.
 func attended(ctx context.Context, log *slog.Logger, do func(ctx context.Context, stop <-chan struct{}) error) error {
-	// Whoever called may end ctx with the first signal; that would be too soon.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	signals := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -28,6 +25,12 @@ func attended(ctx context.Context, log *slog.Logger, do func(ctx context.Context
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
+	if ctx.Err() != nil { // a signal that came before we listened
+		return ctx.Err()
+	}
+	// Whoever called ends ctx with the first signal; from now on that would be too soon.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	stop, done := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
