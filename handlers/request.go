@@ -66,7 +66,7 @@ func (h *Handlers) observe(next http.Handler) http.Handler {
 func (h *Handlers) logRequest(r *http.Request, req *request, status int, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
-	case status >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError && !(req.routine && status == http.StatusServiceUnavailable):
 		level = slog.LevelError
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && status < http.StatusBadRequest && !req.routine:
 		level = slog.LevelInfo

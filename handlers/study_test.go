@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == serveArg {
+		fmt.Fprintln(os.Stderr, serveUntilKilled(os.Args[2], os.Args[3]))
+		os.Exit(1)
+	}
 	code := m.Run()
 	client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
@@ -38,6 +43,7 @@ type study struct {
 	config     *project.Config
 	supervisor *runners.Supervisor
 	db         *store.DB
+	leave      func() // stops the supervisor, as a server does that goes down
 }
 
 func serveStudy(t testing.TB, c *project.Config, adapt func(*runners.Options)) *study {
@@ -58,13 +64,14 @@ func serveStudy(t testing.TB, c *project.Config, adapt func(*runners.Options)) *
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	leave := sync.OnceFunc(func() {
 		cancel()
 		must(t, <-done)
 		must(t, data.Close())
 		must(t, db.Close())
 	})
-	return &study{serve(t, handlers.Options{Supervisor: s, AdminKey: c.AdminAPIKey}), c, s, db}
+	t.Cleanup(leave)
+	return &study{serve(t, handlers.Options{Supervisor: s, AdminKey: c.AdminAPIKey}), c, s, db, leave}
 }
 
 func must(t testing.TB, err error) {
