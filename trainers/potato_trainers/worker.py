@@ -34,9 +34,31 @@ def _too_old():
     return 2
 
 
+def _mend_bytecode():
+    """Has bytecode thrown away that a full disk has cut off: Python would fail on it in this and every later run."""
+    from importlib.machinery import SourceFileLoader
+
+    get_code = SourceFileLoader.get_code
+
+    def mended(loader, name):
+        try:
+            return get_code(loader, name)
+        except (EOFError, ValueError, TypeError):  # what marshal raises
+            from importlib.util import cache_from_source
+
+            try:
+                os.remove(cache_from_source(loader.path))
+            except OSError:
+                pass
+            return get_code(loader, name)
+
+    SourceFileLoader.get_code = mended
+
+
 if __name__ == "__main__":
     if sys.version_info < (3, 8):
         sys.exit(_too_old())
+    _mend_bytecode()
     # The package's modules have common names (events, spec); only the package itself may be found by import.
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _HERE]
     sys.path.insert(0, os.path.dirname(_HERE))

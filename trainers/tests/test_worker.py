@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
+import subprocess
+import sys
 import time
 
 import pytest
-from conftest import MOOD, moods
+from conftest import MOOD, WORKER, moods
 
 QUICK = "yield done(metrics={'n_train': 1}, label_order=['good', 'bad'])"
 
@@ -50,6 +53,31 @@ def test_what_is_yielded_must_be_an_event(run, yielded):
     run.bundle(train=moods(4))
     out = run.train("odd", trainers_dir=run.study_trainer("odd", "yield %s\n%s" % (yielded, QUICK)))
     assert out.code == 1 and out.error["code"] == "worker_failed" and "which is no event" in out.error["message"]
+
+
+CUTS = [lambda b: b[:-20], lambda b: b[:16], lambda b: b[:16] + b"\xff" * len(b[16:]), lambda b: b""]
+
+
+@pytest.mark.parametrize("damage", CUTS)
+def test_bytecode_that_a_full_disk_cut_off(run, tmp_path, damage):
+    run.bundle(train=moods(4))
+    copy = tmp_path / "code" / "potato_trainers"
+    shutil.copytree(os.path.dirname(WORKER), str(copy), ignore=shutil.ignore_patterns("__pycache__"))
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, str(copy / "worker.py"), "--spec"]
+    command.append(run.spec("quick", trainers_dir=run.study_trainer("quick", QUICK)))
+    for _ in range(3):
+        subprocess.run(command, env=env, check=True, timeout=60)
+        cached = list(copy.glob("**/*.pyc"))
+        assert len(cached) > 5
+        for file in cached:
+            file.write_bytes(damage(file.read_bytes()))
+    assert len(run_results(run)) == 3
+
+
+def run_results(run):
+    with open(run.events_file, encoding="utf-8") as file:
+        return [line for line in file if '"event":"result"' in line]
 
 
 def test_without_events_file_stdout_is_events_alone(run):
