@@ -26,6 +26,10 @@ func TestRunOnAnAgent(t *testing.T) {
 		r.Metrics["test_accuracy"] == nil || r.Queue != nil || r.Hint != "" {
 		t.Errorf("got %+v", r)
 	}
+	files := decode[api.ArtifactList](t, l.get(run(id, "/artifacts")).ok(t, 200)).Artifacts
+	if len(files) != 2 || files[0].Path != "predictions.jsonl" || files[0].Where != "server" || files[1] != (api.Artifact{Path: "model.pkl", Bytes: 4711, Where: "host"}) {
+		t.Errorf("got the files %+v, want the predictions here and the model there (G4)", files)
+	}
 	log := l.get(run(id, "/log?source=agent")).ok(t, 200).text
 	if !strings.Contains(log, "hello from the agent") {
 		t.Errorf("agent.log has %s", log)

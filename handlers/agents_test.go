@@ -226,7 +226,8 @@ func (w *worker) train() {
 	w.tell(
 		event(next, api.EventStatus, func(e *api.Event) { e.Step = "fitting" }),
 		event(next+1, api.EventLog, func(e *api.Event) { e.Msg, e.Source, e.Level = "hello from the agent", "agent", "info" }),
-		event(next+2, api.EventResult, func(e *api.Event) { e.Status, e.Device, e.PredictionsFile = "success", "cuda:0", "predictions.jsonl" }),
+		event(next+2, api.EventArtifact, func(e *api.Event) { size := int64(4711); e.Path, e.Bytes = "model.pkl", &size }),
+		event(next+3, api.EventResult, func(e *api.Event) { e.Status, e.Device, e.PredictionsFile = "success", "cuda:0", "predictions.jsonl" }),
 	)
 	w.put(predictions(w.t, files)).ok(w.t, 200)
 	w.finish(api.Finish{}).ok(w.t, 204)

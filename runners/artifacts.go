@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"potato/api"
@@ -27,12 +28,32 @@ type sumKey struct {
 	mtime int64
 }
 
-// Artifacts lists a run's files.
+// Artifacts lists a run's files, also those that an agent has left on its own machine (G4).
 func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactList, error) {
 	list := api.ArtifactList{Artifacts: []api.Artifact{}}
-	if _, err := s.db.RunByID(ctx, id); err != nil {
+	r, err := s.db.RunByID(ctx, id)
+	if err != nil {
 		return list, err
 	}
+	if list, err = s.artifactsHere(ctx, id); err != nil || !s.claimedByAgents(r.Backend) {
+		return list, err
+	}
+	err = readEvents(s.folder(id).file(eventsFile), 0, func(e api.Event) bool {
+		if e.Event == api.EventArtifact && !slices.ContainsFunc(list.Artifacts, func(a api.Artifact) bool { return a.Path == e.Path }) {
+			there := api.Artifact{Path: e.Path, Where: "host"}
+			if e.Bytes != nil {
+				there.Bytes = *e.Bytes
+			}
+			list.Artifacts = append(list.Artifacts, there)
+		}
+		return ctx.Err() == nil
+	})
+	return list, errors.Join(err, ctx.Err())
+}
+
+// artifactsHere lists the files of a run that are on this machine.
+func (s *Supervisor) artifactsHere(ctx context.Context, id api.RunID) (api.ArtifactList, error) {
+	list := api.ArtifactList{Artifacts: []api.Artifact{}}
 	root, err := os.OpenRoot(s.folder(id).artifacts())
 	if errors.Is(err, fs.ErrNotExist) {
 		return list, nil
