@@ -215,12 +215,20 @@ func (d desk) Finish(ctx context.Context, job api.Job, f api.Finish) error {
 	if device := f.Environment["device"]; device != "" {
 		up.Device = &device
 	}
-	if f.ExitCode != nil {
-		if err := writeFile(d.s.folder(a.id).exitCode(), []byte(strconv.Itoa(*f.ExitCode)+"\n")); err != nil {
-			return fmt.Errorf("take the end of run %s: %w", a.id, err)
+	take := func() error {
+		if f.ExitCode != nil {
+			if err := writeFile(d.s.folder(a.id).exitCode(), []byte(strconv.Itoa(*f.ExitCode)+"\n")); err != nil {
+				return err
+			}
 		}
+		return d.s.update(context.WithoutCancel(ctx), a.id, up)
 	}
-	if err := d.s.update(context.WithoutCancel(ctx), a.id, up); err != nil {
+	err = take()
+	if isDiskFull(err) && (f.ErrorCode != "" || f.Cancelled) {
+		d.s.makeRoom(a.id)
+		err = take()
+	}
+	if err != nil {
 		return fmt.Errorf("take the end of run %s: %w", a.id, err)
 	}
 	a.finish()

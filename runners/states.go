@@ -144,10 +144,15 @@ func (s *Supervisor) endError(ctx context.Context, id api.RunID, from api.RunSta
 func (s *Supervisor) end(ctx context.Context, id api.RunID, from, to api.RunStatus, up store.RunUpdate) {
 	at, none, no := s.seconds(), "", false
 	up.FinishedAt, up.Step, up.NoProgress, up.CancelRequested = &at, &none, true, &no
-	for {
+	for roomMade := false; ; {
 		err := s.move(context.WithoutCancel(ctx), id, from, to, up)
 		if err == nil || api.HasCode(err, "run_moved") {
 			return
+		}
+		if isDiskFull(err) && to != api.RunSuccess && !roomMade {
+			s.makeRoom(id)
+			roomMade = true
+			continue
 		}
 		s.log.Error("cannot end the run; trying again", "run", id, "err", err)
 		select {
@@ -157,6 +162,9 @@ func (s *Supervisor) end(ctx context.Context, id api.RunID, from, to api.RunStat
 		}
 	}
 }
+
+// makeRoom gives up the bundle of a run that fails on a full disk: its end needs the room more.
+func (s *Supervisor) makeRoom(id api.RunID) { s.remove(id, s.folder(id).bundle()) }
 
 // removeJob removes what only an agent needed: a local one's folder, the packed bundle, half an upload.
 func (s *Supervisor) removeJob(id api.RunID) {

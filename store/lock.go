@@ -103,11 +103,12 @@ func (l *Lock) write() error {
 	if err != nil {
 		return err
 	}
-	if err := l.f.Truncate(0); err != nil {
-		return fmt.Errorf("write the lock: %w", err)
+	err = l.f.Truncate(0)
+	if err == nil {
+		_, err = l.f.WriteAt(append(b, '\n'), 0)
 	}
-	if _, err := l.f.WriteAt(append(b, '\n'), 0); err != nil {
-		return fmt.Errorf("write the lock: %w", err)
+	if err != nil {
+		return cannotOpen("the lock of the training folder", err)
 	}
 	return nil
 }
