@@ -18,6 +18,7 @@ import (
 	"potato/api"
 	"potato/project"
 	"potato/runners"
+	"potato/runners/hosts/hoststest"
 	"potato/runners/runnertest"
 	"potato/store"
 )
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 3 && os.Args[1] == serveArg {
 			return serve(os.Args[2])
 		}
-		code := m.Run()
+		code := hoststest.Main(m.Run)
 		if err := goleak.Find(); err != nil && code == 0 {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")
 			return 1

@@ -121,3 +121,17 @@ func missing(p Platform, have []Platform) error {
 	return api.NotFoundf("no_agent_here", "This server carries no agent for %s", p).
 		WithHint("it carries those for %s", strings.Join(names, ", "))
 }
+
+// Hash is the content address of all programs that this build carries.
+var Hash = sync.OnceValue(func() string {
+	sum := sha256.New()
+	for _, p := range Platforms() {
+		packed, err := files.ReadFile(prefix + p.OS + "-" + p.Arch + suffix)
+		if err != nil {
+			panic(err) // embedded files are always readable
+		}
+		sum.Write([]byte(p.String()))
+		sum.Write(packed)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+})
