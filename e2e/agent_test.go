@@ -57,10 +57,18 @@ type agentProgram struct {
 func startAgent(t *testing.T, m machine, s *server, token, workdir string, args ...string) *agentProgram {
 	t.Helper()
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
-	a := &agentProgram{t: t, done: make(chan struct{})}
-	a.cmd = m.program(potato(t), append([]string{"training", "agent", "--server", "http://" + m.Here + ":" + port,
-		"--backend", workstation, "--workdir", workdir, "--python", python(t)}, args...)...)
-	a.cmd.Env = append(os.Environ(), "POTATO_TRAINING_TOKEN="+token)
+	return launch(t, token, m.program(potato(t), append([]string{"training", "agent", "--server", "http://" + m.Here + ":" + port,
+		"--backend", workstation, "--workdir", workdir, "--python", python(t)}, args...)...))
+}
+
+// launch starts an agent's command with the token in its environment, until the test ends. No token may be in what it says.
+func launch(t *testing.T, token string, cmd *exec.Cmd) *agentProgram {
+	t.Helper()
+	a := &agentProgram{t: t, cmd: cmd, done: make(chan struct{})}
+	if a.cmd.Env == nil {
+		a.cmd.Env = os.Environ()
+	}
+	a.cmd.Env = append(a.cmd.Env, "POTATO_TRAINING_TOKEN="+token)
 	a.cmd.Stdout, a.cmd.Stderr = a, a
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -72,6 +80,9 @@ func startAgent(t *testing.T, m machine, s *server, token, workdir string, args 
 	t.Cleanup(func() {
 		_ = a.cmd.Process.Signal(syscall.SIGTERM)
 		a.left(30 * time.Second)
+		if strings.Contains(a.said(), token) {
+			t.Errorf("the token is in what the agent said")
+		}
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", a.said())
 		}
@@ -167,7 +178,7 @@ func TestCancelReachesTheAgent(t *testing.T) {
 	if took := time.Since(asked); took > 2*time.Second+5*time.Second {
 		t.Errorf("the cancel took %v", took)
 	}
-	noWorkerLeft(t, workdir)
+	noJobLeft(t, workdir)
 }
 
 // processesThatSay names the processes with the text in their arguments or their environment, this test's own and the

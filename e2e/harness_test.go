@@ -90,6 +90,7 @@ type server struct {
 	dir  string
 	URL  string
 	cmd  *exec.Cmd
+	http *http.Client // what asks it
 	done chan struct{}
 	mu   sync.Mutex
 	log  bytes.Buffer
@@ -105,7 +106,7 @@ func start(t *testing.T, dir string, args ...string) *server {
 			args = append(args, flag, usual)
 		}
 	}
-	s := &server{t: t, dir: dir, done: make(chan struct{})}
+	s := &server{t: t, dir: dir, http: http.DefaultClient, done: make(chan struct{})}
 	s.cmd = exec.Command(potato(t), append([]string{"start", filepath.Join(dir, "config.yaml")}, args...)...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()
@@ -188,7 +189,7 @@ func (s *server) raw(method, path string, in any) (int, []byte) {
 	}
 	req.Header.Set("X-API-Key", key)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.http.Do(req)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
