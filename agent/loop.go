@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -204,6 +205,9 @@ func (w *work) spec(bundle string) api.Spec {
 	s.V = max(s.V, 1)
 	s.RunID, s.Attempt = w.job.RunID, w.out.at.Attempt
 	s.BundleDir, s.Workdir, s.EventsFile = bundle, w.o.Artifacts, filepath.Join(w.o.Dir, eventsFile)
+	if own := filepath.Join(bundle, "trainers"); s.TrainersDir == nil && isDir(own) { // a study's own come with the bundle
+		s.TrainersDir = &own
+	}
 	if s.Params == nil {
 		s.Params = map[string]any{}
 	}
@@ -225,6 +229,11 @@ func (w *work) save(h api.Handle) error {
 func (w *work) say(step string) error {
 	e := api.Event{V: 1, Event: api.EventStatus, T: now(), State: "running", Step: step}
 	return w.out.append(w.follow.record(e))
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 func deref[T any](p *T) (v T) {

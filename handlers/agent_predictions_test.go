@@ -335,7 +335,7 @@ func TestBundleRanges(t *testing.T) {
 	for name := range unpack(t, text) {
 		names = append(names, name)
 	}
-	if !slices.Contains(names, "manifest.json") || !slices.Contains(names, "train.jsonl") {
-		t.Errorf("the bundle has %v", names)
+	if !slices.Contains(names, "manifest.json") || !slices.Contains(names, "train.jsonl") || !slices.Contains(names, "trainers/steered.py") {
+		t.Errorf("the bundle has %v, want the rows and the study's own trainers (S3)", names)
 	}
 }

@@ -33,6 +33,9 @@ func (s *Supervisor) packs(backend string) bool {
 func (s *Supervisor) pack(ctx context.Context, a *active) error {
 	dir := s.folder(a.id)
 	s.step(ctx, a, "packing the bundle")
+	if err := copyTrainers(s.o.Config.TrainersPath(), filepath.Join(dir.bundle(), bundledTrainers)); err != nil {
+		return fmt.Errorf("pack the study's trainers: %w", err)
+	}
 	tmp, err := os.CreateTemp(string(dir), ".bundle-*") // 0600
 	if err != nil {
 		return fmt.Errorf("pack the bundle: %w", err)
@@ -48,6 +51,36 @@ func (s *Supervisor) pack(ctx context.Context, a *active) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// bundledTrainers is the folder of a packed bundle that has the study's own trainers: where it is unpacked they are not.
+const bundledTrainers = "trainers"
+
+// copyTrainers copies the Python files of a folder; the folder may be none.
+func copyTrainers(from, to string) error {
+	if from == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".py") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err == nil {
+			err = os.MkdirAll(to, 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
