@@ -1,13 +1,17 @@
 package runners_test
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -340,6 +344,54 @@ func TestTailIsRepeated(t *testing.T) {
 	must(t, s.db.MoveRun(t.Context(), id, api.RunSuccess, api.RunRunning, store.RunUpdate{}))
 	s.restart()
 	s.await(id, api.RunSuccess)
+}
+
+// TestTailWaitsForTheDatabase is a backup that holds the database while a run is in its tail: nothing of it is left out.
+func TestTailWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := start(t, runnertest.Study(t, "  writeback: {schemas: [sentiment]}\n"), nil)
+	id := s.create(nil)
+	first := s.await(id, api.RunSuccess)
+	must(t, s.db.MoveRun(t.Context(), id, api.RunSuccess, api.RunEvaluating, store.RunUpdate{Scores: []api.SchemaScores{}, Metrics: api.Metrics{}}))
+	s.stop()
+	var release func() error
+	log := &loggedText{}
+	s.adapt = func(o *runners.Options) {
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+		other, err := sql.Open("sqlite", "file:"+filepath.Join(s.config.TrainingPath(), store.FileName)+"?_txlock=exclusive")
+		must(t, err)
+		tx, err := other.BeginTx(context.Background(), nil)
+		must(t, err)
+		release = func() error { return errors.Join(tx.Rollback(), other.Close()) }
+	}
+	s.start()
+	s.adapt = nil
+	agenttest.Wait(t, "the run to have found the database held", func() (bool, string) {
+		return strings.Contains(log.text(), "has to wait"), log.text()
+	})
+	must(t, release())
+	second := s.await(id, api.RunSuccess)
+	if len(second.Warnings) != len(first.Warnings) || second.Message != first.Message || second.Metrics["test_accuracy"] == nil {
+		t.Errorf("got %q, %v, %v; want the scores as they were", second.Message, second.Metrics, second.Warnings)
+	}
+}
+
+// loggedText keeps what a server logs.
+type loggedText struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *loggedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+func (l *loggedText) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
 }
 
 func TestP6SuccessComesWithItsWriteback(t *testing.T) {

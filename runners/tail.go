@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"time"
 
 	"potato/api"
 	"potato/project"
@@ -27,15 +28,21 @@ func (s *Supervisor) evaluate(ctx context.Context, a *active) {
 			s.log.Error("cannot store a warning", "run", a.id, "err", err)
 		}
 	}
-	warn("computing the scores", s.score(ctx, a))
+	warn("computing the scores", s.insist(ctx, "computing the scores", func() error { return s.score(ctx, a) }))
 	s.step(ctx, a, "publishing predictions")
-	_, err := s.writeback(ctx, a.id, false)
-	warn("publishing the predictions", err)
+	warn("publishing the predictions", s.insist(ctx, "publishing the predictions", func() error {
+		_, err := s.writeback(ctx, a.id, false)
+		return err
+	}))
 	warn("removing the files of older runs", s.prune(ctx))
+	var r store.Run
+	err := s.insist(ctx, "reading the run", func() (err error) {
+		r, err = s.db.RunByID(ctx, a.id)
+		return err
+	})
 	if ctx.Err() != nil {
 		return
 	}
-	r, err := s.db.RunByID(ctx, a.id)
 	if err != nil {
 		s.log.Error("cannot read the run", "run", a.id, "err", err)
 		return
@@ -47,6 +54,23 @@ func (s *Supervisor) evaluate(ctx context.Context, a *active) {
 	s.note(ctx, a, "info", message)
 	s.removeJob(a.id)
 	s.end(ctx, a.id, api.RunEvaluating, api.RunSuccess, store.RunUpdate{Message: &message})
+}
+
+// insist does a step again while the database cannot be written for a while: what is stored is whole, and the step would be
+// missing for good.
+func (s *Supervisor) insist(ctx context.Context, what string, step func() error) error {
+	for {
+		err := step()
+		if !isDiskFull(err) && !api.HasCode(err, "database_busy") {
+			return err
+		}
+		s.log.Error(what+" has to wait; trying again", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * s.o.LimitEvery):
+		}
+	}
 }
 
 func (s *Supervisor) step(ctx context.Context, a *active, step string) {

@@ -155,7 +155,10 @@ func (s *Supervisor) conclude(ctx context.Context, a *active) error {
 	switch {
 	case r.NPredictions != nil && r.Result != nil:
 		step, message := "computing scores", "Computing scores"
-		return s.move(ctx, a.id, api.RunRunning, api.RunEvaluating, store.RunUpdate{Step: &step, Message: &message, NoProgress: true})
+		move := func() error {
+			return s.move(ctx, a.id, api.RunRunning, api.RunEvaluating, store.RunUpdate{Step: &step, Message: &message, NoProgress: true})
+		}
+		return s.insist(ctx, "evaluating the run", move)
 	}
 	return s.finishedWith(ctx, a)
 }
