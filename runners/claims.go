@@ -84,10 +84,3 @@ func (c *claims) fed() {
 	defer c.mu.Unlock()
 	clear(c.starved)
 }
-
-// someone reports whether an agent of the backend waits.
-func (c *claims) someone(backend string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.waiting[backend]) > 0
-}

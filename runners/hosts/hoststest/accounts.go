@@ -33,7 +33,7 @@ func makeAccounts() error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer lock.Close() //nolint:errcheck // closing it is letting go
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return err
 	}

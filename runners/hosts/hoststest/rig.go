@@ -35,7 +35,7 @@ var running *Rig
 func Main(run func() int) int {
 	rig, err := start()
 	if err != nil {
-		missing = err
+		errMissing = err
 	} else {
 		running = rig
 		defer rig.close()
@@ -43,16 +43,16 @@ func Main(run func() int) int {
 	return run()
 }
 
-var missing = errors.New("the test program's TestMain does not call hoststest.Main")
+var errMissing = errors.New("the test program's TestMain does not call hoststest.Main")
 
 // Get is the package's Rig.
 func Get(tb testing.TB) *Rig {
 	tb.Helper()
 	if running == nil {
 		if os.Getenv("CI") == "true" {
-			tb.Fatalf("no ssh servers: %v", missing)
+			tb.Fatalf("no ssh servers: %v", errMissing)
 		}
-		tb.Skipf("no ssh servers: %v", missing)
+		tb.Skipf("no ssh servers: %v", errMissing)
 	}
 	return running
 }
