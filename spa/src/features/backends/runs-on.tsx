@@ -1,5 +1,6 @@
 import { Button, Select } from "@mantine/core";
 import type { Backend } from "@/client/schema";
+import { AgentsLine, AgentsSeen, isAgentBackend } from "./agents-line";
 import { CheckReportView } from "./check-report";
 import { useCheck } from "./queries";
 import classes from "./runs-on.module.css";
@@ -40,6 +41,7 @@ export function RunsOn({ backends, value, onChange, trainer }: RunsOnProps) {
         </Button>
       </div>
       {chosen?.description && <div className={classes.small}>{chosen.description}</div>}
+      {isAgentBackend(chosen) && <AgentsLine key={chosen.name} backend={chosen} />}
       {(check.data || check.error) && (
         <CheckReportView report={check.data} error={check.error} onClose={() => check.reset()} />
       )}
@@ -57,6 +59,11 @@ function BackendOption({ backend }: { backend: Backend | undefined }) {
       {backend.label}
       {backend.default && <span className={classes.default}>default</span>}
       {more && <span className={classes.more}>{more}</span>}
+      {isAgentBackend(backend) && backend.available && (
+        <span className={classes.more}>
+          <AgentsSeen agent={backend.agent} />
+        </span>
+      )}
     </span>
   );
 }

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
+import { sentence } from "@/ui/format";
 import { Panel } from "@/ui/panel";
 import { RunStatusMark } from "@/ui/run-status";
 import { CancelRun } from "./cancel-run";
@@ -45,6 +46,7 @@ function Row({ run }: { run: Run }) {
               {" · "}
               {run.trainer} · {run.schema_names.join(", ")} · {shortId(run.run_id)}
             </span>
+            {waits && run.hint && <span className={classes.hint}>{sentence(run.hint)}</span>}
           </span>
         </div>
         <div className={classes.actions}>

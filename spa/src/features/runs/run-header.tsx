@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
 import { CopyButton } from "@/ui/copy";
+import { sentence } from "@/ui/format";
 import { Icon } from "@/ui/icons";
 import { isFinal, RunStatusMark } from "@/ui/run-status";
 import { TimeAgo } from "@/ui/time-ago";
@@ -36,7 +37,12 @@ export function RunHeader({ run }: { run: Run }) {
         ))}
       </div>
       {run.status === "success" && <Scores run={run} />}
-      {run.status === "queued" && <p className={classes.waits}>{queueWords(run)}</p>}
+      {run.status === "queued" && (
+        <p className={classes.waits}>
+          {queueWords(run)}
+          {run.hint && <span className={classes.hint}>{sentence(run.hint)}</span>}
+        </p>
+      )}
       {going && <RunProgress run={run} />}
     </header>
   );
