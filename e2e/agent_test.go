@@ -56,7 +56,7 @@ type agentProgram struct {
 // startAgent starts an agent on the machine until the test ends.
 func startAgent(t *testing.T, m machine, s *server, token, workdir string, args ...string) *agentProgram {
 	t.Helper()
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	port := s.port()
 	return launch(t, token, m.program(potato(t), append([]string{"training", "agent", "--server", "http://" + m.Here + ":" + port,
 		"--backend", workstation, "--workdir", workdir, "--python", python(t)}, args...)...))
 }
@@ -206,7 +206,7 @@ func TestServerIsKilledWhileAnAgentTrains(t *testing.T) {
 	dir := agentStudy(t)
 	token := register(t, filepath.Join(dir, "config.yaml"))
 	s := start(t, dir, "--host", "0.0.0.0")
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	port := s.port()
 	startAgent(t, m, s, token, t.TempDir())
 	id := s.post(map[string]any{
 		"trainer": "sklearn-text", "schemas": []string{"sentiment"}, "backend": workstation,
@@ -214,7 +214,7 @@ func TestServerIsKilledWhileAnAgentTrains(t *testing.T) {
 	})
 	s.wait(id, "running", func(r run) bool { return r.Status == "running" })
 	s.stop(syscall.SIGKILL)
-	s = start(t, dir, "--host", "0.0.0.0", "--port", port[strings.LastIndex(port, ":")+1:])
+	s = start(t, dir, "--host", "0.0.0.0", "--port", port)
 	r := s.finished(id, "success")
 	var events struct {
 		Events []struct {
