@@ -19,6 +19,7 @@ type active struct {
 	agentID string // of the agent that claimed it; empty when no agent had to
 	host    string // of that agent
 	log     *eventLog
+	latest  latestRead
 	uploads *uploads
 
 	stop     chan struct{} // closed when the work is to end: a cancel, or a limit

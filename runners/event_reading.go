@@ -18,7 +18,19 @@ import (
 // readEvents hands over the events after a sequence number, in order, until emit says that it has enough. A last line
 // that is still being written is not there yet.
 func readEvents(path string, after int64, emit func(api.Event) (more bool)) error {
-	f, err := os.Open(path)
+	return (&eventCursor{path: path, seq: after}).read(emit)
+}
+
+// eventCursor reads a run's events piece by piece: each time those that have come since.
+type eventCursor struct {
+	path string
+	seq  int64 // of the last event that was handed over
+	at   int64 // where the line after it begins; 0: to be searched for
+}
+
+// read is readEvents from where the cursor is.
+func (c *eventCursor) read(emit func(api.Event) (more bool)) error {
+	f, err := os.Open(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -26,14 +38,14 @@ func readEvents(path string, after int64, emit func(api.Event) (more bool)) erro
 		return fmt.Errorf("read the run's events: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	start, err := findSeq(f, after)
+	at, err := c.start(f)
 	if err != nil {
 		return fmt.Errorf("read the run's events: %w", err)
 	}
-	if _, err := f.Seek(start, io.SeekStart); err != nil {
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return fmt.Errorf("read the run's events: %w", err)
 	}
-	lines := bufio.NewReaderSize(f, 64<<10)
+	lines := bufio.NewReaderSize(f, 16<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -42,17 +54,35 @@ func readEvents(path string, after int64, emit func(api.Event) (more bool)) erro
 		if err != nil {
 			return fmt.Errorf("read the run's events: %w", err)
 		}
-		if seqOf(line) <= after {
+		at += int64(len(line))
+		seq := seqOf(line)
+		if seq <= c.seq {
 			continue
 		}
 		var e api.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("read event %d: %w", seqOf(line), err)
+			return fmt.Errorf("read event %d: %w", seq, err)
 		}
+		c.seq, c.at = seq, at
 		if !emit(e) {
 			return nil
 		}
 	}
+}
+
+// start is where to read from. A file that was cut since, for what could not be kept, may have another line there.
+func (c *eventCursor) start(f *os.File) (int64, error) {
+	if c.at > 0 {
+		head := make([]byte, 64)
+		n, err := f.ReadAt(head, c.at-1)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if n > 0 && head[0] == '\n' && (n == 1 || seqOf(head[1:n]) > c.seq) {
+			return c.at, nil
+		}
+	}
+	return findSeq(f, c.seq)
 }
 
 // findSeq returns the start of a line from which on all events after the sequence number are found. Numbers only grow,

@@ -2,6 +2,7 @@ package runners
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"potato/api"
@@ -43,29 +44,72 @@ func (s *Supervisor) eventsAfter(id api.RunID, after int64, limit int) ([]api.Ev
 // Subscribe calls emit with every event of a run after the sequence number, the past ones first, and returns nil once the
 // run has ended and all of them were handed over. An empty list is a sign of life, when there was nothing for a while.
 func (s *Supervisor) Subscribe(ctx context.Context, id api.RunID, after int64, emit func([]api.Event) error) error {
+	cursor := &eventCursor{path: s.folder(id).file(eventsFile), seq: after}
 	for {
 		next := s.hub.wait(id) // before reading: what comes after the read closes it
-		r, err := s.db.RunByID(ctx, id)
-		if err != nil {
-			return err
+		over, read := false, cursor.events
+		if a := s.activeRun(id); a != nil { // there is more to come, whatever its row says
+			read = a.latest.share(cursor)
+		} else {
+			r, err := s.db.RunByID(ctx, id)
+			if err != nil {
+				return err
+			}
+			over = r.Status.Final()
 		}
-		events, err := s.eventsAfter(id, after, eventsPerRead)
-		if err != nil {
+		events, err := read()
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(events) > 0 {
+		case len(events) > 0:
 			if err := emit(events); err != nil {
 				return err
 			}
-			after = events[len(events)-1].Seq
-			continue
-		}
-		if r.Status.Final() && s.activeRun(id) == nil {
+		case over:
 			return nil
+		default:
+			if err := s.pause(ctx, next, func() error { return emit(nil) }); err != nil {
+				return err
+			}
 		}
-		if err := s.pause(ctx, next, func() error { return emit(nil) }); err != nil {
-			return err
+	}
+}
+
+// events reads the next piece for a subscriber.
+func (c *eventCursor) events() (events []api.Event, err error) {
+	err = c.read(func(e api.Event) bool {
+		events = append(events, e)
+		return len(events) < eventsPerRead
+	})
+	return events, err
+}
+
+// latestRead is the piece of a run's events that was read last. Many pages that follow a run are all at the same place, so
+// one of them reads and decodes what has come, and the others take it over.
+type latestRead struct {
+	mu         sync.Mutex
+	from, past eventCursor
+	events     []api.Event
+}
+
+// share is a reader for one of those pages.
+func (l *latestRead) share(c *eventCursor) func() ([]api.Event, error) {
+	return func() ([]api.Event, error) {
+		l.mu.Lock()
+		if len(l.events) > 0 && l.from == *c {
+			defer l.mu.Unlock()
+			*c = l.past
+			return l.events, nil
 		}
+		l.mu.Unlock() // one that reads the past must not hold up the others
+		from := *c
+		events, err := c.events()
+		if len(events) > 0 {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.from, l.past, l.events = from, *c, events
+		}
+		return events, err
 	}
 }
 
