@@ -86,6 +86,9 @@ func measurements() []measurement {
 		{"free-text", "POST to success, 1,500 items with a free-text scheme beside", measureFreeText},
 		{"million", "1,000,000 items, this server alone", measureMillion},
 		{"ingest", "1,000,000 predictions into the store, against the sqlite3 shell", measureIngest},
+		{"agents", "1,000 idle agents, and how soon one of them has a run", measureAgents},
+		{"bundle", "a bundle of 300 MB, against nginx", measureBundle},
+		{"events", "2,000 events a second from one agent to 50 readers", measureEvents},
 	}
 }
 
