@@ -31,7 +31,7 @@ func TestRunOnAnAgent(t *testing.T) {
 		t.Errorf("got the files %+v, want the predictions here and the model there (G4)", files)
 	}
 	log := l.get(run(id, "/log?source=agent")).ok(t, 200).text
-	if !strings.Contains(log, "hello from the agent") {
+	if !strings.Contains(log, "hello from the agent") || !strings.Contains(log, "claimed by the agent a, version 1, on gpu-box") {
 		t.Errorf("agent.log has %s", log)
 	}
 	if w.say("GET", "bundle", nil).StatusCode != 410 {

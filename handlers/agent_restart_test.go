@@ -353,7 +353,7 @@ func TestServerIsKilledAgainAndAgain(t *testing.T) {
 	seq := int64(0)
 	for line := range strings.Lines(string(text)) {
 		var got int64
-		if _, err := fmt.Sscanf(line, `{"seq":%d`, &got); err != nil || got != seq+1 {
+		if _, err := fmt.Sscanf(line, `{"seq":%d`, &got); err != nil || got <= seq || got > seq+2 { // one line is in agent.log
 			t.Fatalf("after %d kills: %s follows number %d", k.kills.Load(), line, seq)
 		}
 		seq = got

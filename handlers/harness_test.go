@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -178,12 +180,13 @@ func (s *server) documented(a answer) {
 var parameter = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
 func (s *server) operation(method, path string) *huma.Operation {
-	for template, item := range s.doc.Paths {
+	// Of the templates that match the longest is meant: {arch}.sha256, not {arch}.
+	for _, template := range slices.SortedFunc(maps.Keys(s.doc.Paths), func(a, b string) int { return len(b) - len(a) }) {
 		pattern := "^" + parameter.ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`) + "$"
 		if !regexp.MustCompile(pattern).MatchString(path) {
 			continue
 		}
-		switch method {
+		switch item := s.doc.Paths[template]; method {
 		case http.MethodHead:
 			if item.Head != nil {
 				return item.Head

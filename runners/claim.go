@@ -19,6 +19,7 @@ func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (
 		return nil, api.Unauthenticatedf("token_of_another_backend", "This token is for the backend %s, not for %s", who.Backend, q.Backend).
 			WithHint("start the agent with --backend %s, or with the token that `potato training register %s` printed", who.Backend, q.Backend)
 	}
+	q.Host, q.Version = printable(q.Host), printable(q.Version)
 	s.seen.note(who, q.AgentID, q.Host, q.Version)
 	patience := time.NewTimer(time.Duration(q.WaitS) * time.Second)
 	defer patience.Stop()
@@ -182,6 +183,9 @@ func (s *Supervisor) offer(ctx context.Context, r store.Run, work *sync.WaitGrou
 		s.hub.change(r.RunID)
 		r.Status, r.StartedAt, r.Host = api.RunBuilding, &at, a.q.Host
 		s.carry(ctx, r, work) // first, so that the agent's first word finds the run
+		if taken := s.activeRun(r.RunID); taken != nil {
+			s.noteAgent(ctx, taken, fmt.Sprintf("claimed by the agent %s, version %s, on %s", a.q.AgentID, a.q.Version, a.q.Host))
+		}
 		a.got <- claimed{id: r.RunID}
 		return true, nil
 	}

@@ -119,7 +119,16 @@ func (s *Supervisor) noteFailure(ctx context.Context, a *active, r store.Run, e 
 
 // note adds a line of the server's own to the run's log. A log that cannot be written is no reason to stop.
 func (s *Supervisor) note(ctx context.Context, a *active, level, msg string) {
-	e := api.Event{Event: api.EventLog, T: s.seconds(), Level: level, Msg: msg}
+	s.say(ctx, a, api.Event{Level: level, Msg: msg})
+}
+
+// noteAgent adds a line to agent.log.
+func (s *Supervisor) noteAgent(ctx context.Context, a *active, msg string) {
+	s.say(ctx, a, api.Event{Level: "info", Source: "agent", Msg: s.o.Now().UTC().Format(time.RFC3339) + " " + msg})
+}
+
+func (s *Supervisor) say(ctx context.Context, a *active, e api.Event) {
+	e.Event, e.T = api.EventLog, s.seconds()
 	err := a.log.say(e, func(_ []api.Event, got store.Received) error {
 		return s.db.UpdateRun(context.WithoutCancel(ctx), a.id, store.RunUpdate{Received: &got})
 	})
