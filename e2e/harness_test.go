@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -90,7 +91,7 @@ type server struct {
 	dir  string
 	URL  string
 	cmd  *exec.Cmd
-	http *http.Client // what asks it
+	http *http.Client // what asks it; nil: the default one
 	done chan struct{}
 	mu   sync.Mutex
 	log  bytes.Buffer
@@ -106,7 +107,7 @@ func start(t *testing.T, dir string, args ...string) *server {
 			args = append(args, flag, usual)
 		}
 	}
-	s := &server{t: t, dir: dir, http: http.DefaultClient, done: make(chan struct{})}
+	s := &server{t: t, dir: dir, done: make(chan struct{})}
 	s.cmd = exec.Command(potato(t), append([]string{"start", filepath.Join(dir, "config.yaml")}, args...)...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()
@@ -189,7 +190,7 @@ func (s *server) raw(method, path string, in any) (int, []byte) {
 	}
 	req.Header.Set("X-API-Key", key)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := s.http.Do(req)
+	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
