@@ -34,7 +34,7 @@ func (r *report) finish() { r.LoadAfter = load() }
 // print writes the table. Ratios are what carries over to another machine; the seconds are there to see what they are of.
 func (r *report) print(w io.Writer) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s, %d cores (%s), load %s before; medians of %d pairs\n\n", r.Date, r.Cores, r.CPU, r.LoadBefore, r.Repeats)
+	fmt.Fprintf(&out, "\n%s, %d cores (%s), load %s before; medians of %d pairs, 3 where one takes long\n\n", r.Date, r.Cores, r.CPU, r.LoadBefore, r.Repeats)
 	lines := []string{"measured\tpeer\tours\tratio\tbar\t\n"}
 	missed := 0
 	for i, row := range r.Rows {
