@@ -9,6 +9,7 @@ import (
 
 // A run's way over an agent, from the queue to success.
 func TestRunOnAnAgent(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	id := l.on("lab", nil)
 	if r := l.run(id); r.Status != api.RunQueued || r.Queue == nil || !strings.Contains(r.Queue.WaitingFor, "an agent on lab") ||

@@ -60,6 +60,7 @@ func TestProgressByNumbers(t *testing.T) {
 
 // An agent is bounded: 64 KiB an event, 1 MiB a report.
 func TestProgressIsBounded(t *testing.T) {
+	t.Parallel()
 	w := running(serveLab(t, "", nil), nil)
 	long := strings.Repeat("x", 100<<10)
 	next := w.tell(
@@ -112,6 +113,7 @@ func TestCancelReachesTheAgent(t *testing.T) {
 
 // H8: an agent that does not report the end of a cancelled run has the grace and no more; late words are told that it is over.
 func TestCancelOfAnAgentThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	w := running(l, nil)
 	w.say("POST", "heartbeat", nil).ok(t, 200)
@@ -130,6 +132,7 @@ func TestCancelOfAnAgentThatDoesNotAnswer(t *testing.T) {
 
 // T36, H9: an agent that died leaves a run that ends with a sentence, and the queue moves on.
 func TestAgentThatFallsSilent(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	l.config.ModelTraining.Backends[0].HeartbeatTimeoutS = 0.5
 	w := running(l, nil)
@@ -160,6 +163,7 @@ func TestAgentThatFallsSilent(t *testing.T) {
 
 // C3, P7: a hung worker beside an agent that lives meets the wall limit.
 func TestWallLimitOnAnAgent(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "  max_wall_seconds: 1\n", nil)
 	w := running(l, nil)
 	agenttest.Wait(t, "the limit", func() (bool, string) {
@@ -205,6 +209,7 @@ func TestWaitingForAnAgentHoldsNoPlace(t *testing.T) {
 
 // G8: two agents and fifty runs: each run is done by exactly one of them, and both work.
 func TestTwoAgentsFiftyRuns(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "  max_concurrent_runs: 50\n", nil)
 	const n = 50
 	var mu sync.Mutex
@@ -280,6 +285,7 @@ func TestSameQuestionSameJob(t *testing.T) {
 
 // Agents that wait are answered when a run comes, and not by looking again and again.
 func TestManyIdleAgents(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "  max_concurrent_runs: 100\n", nil)
 	const n = 100
 	got := make(chan answer, n)

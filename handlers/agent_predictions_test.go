@@ -51,6 +51,7 @@ func (w *worker) keeps(want string) {
 
 // Of what is refused nothing is kept, and each refusal has its code (G3).
 func TestHostilePredictions(t *testing.T) {
+	t.Parallel()
 	w, good := ready(t, "  max_predictions_mb: 1\n")
 	lines := strings.SplitAfter(strings.TrimSuffix(string(good), "\n"), "\n")
 	first := lines[0]
@@ -210,6 +211,7 @@ func (w *worker) rawUpload(t *testing.T, head, part string, n int) net.Conn {
 
 // Half an upload that breaks off: of a whole nothing is kept, of a part what had come.
 func TestHalfUploads(t *testing.T) {
+	t.Parallel()
 	w, good := ready(t, "")
 	whole := fmt.Sprintf("PUT %s\nRepr-Digest: %s\r\n", w.path("predictions"), digestOf(good))
 	conn := w.rawUpload(t, whole, string(good[:100]), len(good))
@@ -227,6 +229,7 @@ func TestHalfUploads(t *testing.T) {
 
 // An agent whose connection broke unnoticed uploads again, while the server still waits on the old line: the new one wins.
 func TestNewerUploadWins(t *testing.T) {
+	t.Parallel()
 	w, good := ready(t, "")
 	whole := fmt.Sprintf("PUT %s\nRepr-Digest: %s\r\n", w.path("predictions"), digestOf(good))
 	conn := w.rawUpload(t, whole, string(good[:100]), len(good))
@@ -261,6 +264,7 @@ func TestRefusalBeforeTheBody(t *testing.T) {
 
 // The very client of the agents, against the very server (contract of both).
 func TestClientAndServer(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	id := l.on("lab", nil)
 	hc, err := api.NewHTTPClient("")

@@ -41,6 +41,7 @@ func (w *worker) restart(adapt func(*runners.Options)) *worker {
 
 // R6: wherever a job stands, the next server goes on with it, by the same lease.
 func TestNextServerGoesOn(t *testing.T) {
+	t.Parallel()
 	t.Run("claimed, and its answer lost", func(t *testing.T) {
 		l := serveLab(t, "", nil)
 		id := l.on("lab", nil)
@@ -57,10 +58,11 @@ func TestNextServerGoesOn(t *testing.T) {
 		l := serveLab(t, "", nil)
 		id := l.on("lab", nil)
 		w := l.agent("lab", "a").claim("c")
-		v := w.restart(func(o *runners.Options) { o.ClaimTimeout = 100 * time.Millisecond })
+		v := w.restart(func(o *runners.Options) { o.ClaimTimeout = time.Second })
 		v.await(id, api.RunQueued)
 		v.id = "b"
-		v.claim("d").train()
+		v.claim("d").say("POST", "heartbeat", nil).ok(t, 200)
+		v.train()
 		v.await(id, api.RunSuccess)
 	})
 	t.Run("running", func(t *testing.T) {

@@ -227,7 +227,8 @@ func checkCell(t *testing.T, w *worker, message, cell string) {
 
 // A lease goes back to the queue when nothing is heard of its agent, and the next one gets the run (DESIGN §3).
 func TestLeaseWithoutALifeSign(t *testing.T) {
-	l := serveLab(t, "", func(o *runners.Options) { o.ClaimTimeout = 100 * time.Millisecond })
+	t.Parallel()
+	l := serveLab(t, "", func(o *runners.Options) { o.ClaimTimeout = time.Second })
 	id := l.on("lab", nil)
 	silent := l.agent("lab", "silent").claim("c1")
 	agenttest.Wait(t, "the run to go back", func() (bool, string) {
@@ -260,6 +261,7 @@ func TestLeaseWithoutALifeSign(t *testing.T) {
 
 // After the first word an agent has its heartbeat time-out, however long it does not fetch the bundle.
 func TestLifeSignKeepsTheLease(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", func(o *runners.Options) { o.ClaimTimeout = 300 * time.Millisecond })
 	id := l.on("lab", nil)
 	w := l.agent("lab", "a").claim("c")
@@ -277,6 +279,7 @@ func TestLifeSignKeepsTheLease(t *testing.T) {
 
 // The queue timeout counts from when the run had a place and nobody came (G2).
 func TestQueueTimeout(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	l.config.ModelTraining.Backends[0].QueueTimeoutS = 0.3
 	id := l.on("lab", nil)

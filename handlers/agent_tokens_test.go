@@ -141,6 +141,7 @@ func TestOtherBackendsRunsAreNotThere(t *testing.T) {
 // G8: registering again ends the old agent's access at once, in the midst of a run too; with the new token the agent finds
 // its job again.
 func TestRegisterAgainInMidRun(t *testing.T) {
+	t.Parallel()
 	l := serveLab(t, "", nil)
 	id := l.on("lab", nil)
 	w := l.agent("lab", "a").claim("c")
