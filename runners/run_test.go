@@ -210,6 +210,20 @@ func TestAccuracyOfSomeItems(t *testing.T) {
 	}
 }
 
+// A study calls its held-out split as it likes: what is neither train nor test is scored as val.
+func TestSplitsOfOtherNames(t *testing.T) {
+	s := start(t, runnertest.Study(t, "  splits: {train: 0.7, dev: 0.3}\n"), nil)
+	r := s.await(s.create(nil), api.RunSuccess)
+	if r.NVal == 0 || r.NTest != 0 || r.Metrics["val_accuracy"] == nil || r.Metrics["test_accuracy"] != nil {
+		t.Errorf("%d val and %d test items, metrics %v; want the dev split scored as val", r.NVal, r.NTest, r.Metrics)
+	}
+	list, err := s.Predictions(t.Context(), r.RunID, store.PredictionFilter{Split: api.SplitVal})
+	must(t, err)
+	if list.Total != r.NVal {
+		t.Errorf("%d predictions of val, want %d", list.Total, r.NVal)
+	}
+}
+
 func TestFailuresHaveARowACodeAndALog(t *testing.T) {
 	s := start(t, runnertest.Study(t, ""), nil)
 	for name, tt := range map[string]struct {

@@ -42,14 +42,14 @@ class Bundle:
             raise BundleError("The bundle's %s has %d rows, its manifest says %d" % (split.path, n, split.n))
 
     def predicted(self):
-        """The splits that predictions are made for, in order: val, test, then those that have no labels."""
-        held_out = [self.splits[n] for n in ("val", "test") if n in self.splits]
-        return held_out + [s for s in self.splits.values() if s.predict_only]
+        """The splits that predictions are made for, in order: val, test, then those that have no labels.
 
-    def ignored(self):
-        """Names of splits that are neither trained on nor predicted."""
-        known = {"train"} | {s.name for s in self.predicted()}
-        return [name for name in self.splits if name not in known]
+        A study names its splits as it likes: what is neither train nor test is held out as val is.
+        """
+        held_out = [s for name, s in self.splits.items() if name not in ("train", "test") and not s.predict_only]
+        if "test" in self.splits:
+            held_out.append(self.splits["test"])
+        return held_out + [s for s in self.splits.values() if s.predict_only]
 
     def counts(self):
         """How the labelled items are split, in words for a message: `train 6, val 1, test 2`."""

@@ -72,13 +72,6 @@ class _Run:
         os.makedirs(spec.workdir, exist_ok=True)
         self._say("reading bundle")
         bundle = Bundle(spec.bundle_dir)
-        ignored = bundle.ignored()
-        if ignored:
-            self._stream.emit(
-                events.log(
-                    "Not predicted: %s (only val, test and unlabelled items are)" % ", ".join(ignored), "warning"
-                )
-            )
         job = Job(spec, bundle, values, self._device(spec, trainer))
         done = self._follow(trainer.load().train(job))
         return self._result(job, trainer, done)

@@ -353,11 +353,11 @@ def test_specs_and_bundles_of_the_annotation_tool(run):
     assert out.result["n_predictions"] == 78 and out.result["label_order"] == ["1", "2", "4", "5", "10"]
 
 
-def test_splits_of_other_names_are_not_predicted(run):
-    run.bundle(train=moods(20), dev=moods(4, 20), unlabeled=unlabelled(moods(3, 24)))
+def test_splits_of_other_names_are_held_out(run):
+    run.bundle(train=moods(20), test=moods(2, 30), dev=moods(4, 20), unlabeled=unlabelled(moods(3, 24)))
     out = run.train()
-    assert out.result["n_predictions"] == 3
-    assert out.of("log")[0]["msg"] == "Not predicted: dev (only val, test and unlabelled items are)"
+    assert out.result["n_predictions"] == 9
+    assert [p["instance_id"].split("-")[0] for p in out.predictions] == ["dev"] * 4 + ["test"] * 2 + ["unlabeled"] * 3
 
 
 def test_params_change_the_features(run):
