@@ -71,6 +71,9 @@ func (p *Poll) Check(ctx context.Context, o CheckOptions) api.CheckReport {
 		Backend: o.Backend, Type: api.BackendAgent, OK: true, Items: []api.CheckItem{}, GPUs: []api.GPU{}, MissingPackages: []api.MissingPackages{},
 	}}
 	r.Summary = p.checkToken(ctx, r, o.Backend)
+	if o.Trainer != "" {
+		r.add(api.CheckOK, "trainer", "", "whether Trainer '%s' has its packages there is known on the training machine alone: its agent lists its trainers when it starts", o.Trainer)
+	}
 	if p.o.Closed != "" {
 		r.add(api.CheckWarn, "address", "open it with --host 0.0.0.0 and a good admin_api_key, or put a proxy in front of it", "%s", p.o.Closed)
 	}

@@ -67,6 +67,9 @@ func (s *Supervisor) startQueued(ctx context.Context, r store.Run, work *sync.Wa
 	return true, nil
 }
 
+// forAgent is what a run waits for that has a place and nobody to take it.
+func forAgent(backend string) string { return "an agent on " + backend + " to ask for it" }
+
 // places counts the runs under way by what limits them: a backend, or all of them together under the empty name.
 type places map[string]int
 
@@ -123,7 +126,7 @@ func (s *Supervisor) queuePlaces(ctx context.Context) (map[api.RunID]*api.Queue,
 		case blocked:
 			q.WaitingFor = fmt.Sprintf("run %s to end", first)
 		case s.claimedByAgents(r.Backend):
-			q.WaitingFor = "an agent on " + r.Backend + " to ask for it"
+			q.WaitingFor = forAgent(r.Backend)
 			queue[r.RunID] = q
 			continue // it holds up nobody
 		}

@@ -71,7 +71,7 @@ func (s *Supervisor) asPeopleSee(ctx context.Context, runs []store.Run) ([]api.R
 	for i, r := range runs {
 		if r.Status == api.RunQueued {
 			r.Queue = places[r.RunID]
-			if r.WaitingSince != nil {
+			if r.Queue != nil && r.Queue.WaitingFor == forAgent(r.Backend) {
 				r.Hint = s.startAgent(r.Backend)
 			}
 		}
