@@ -3,6 +3,7 @@ package runners
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"fmt"
 	"sync"
 	"time"
@@ -169,7 +170,7 @@ func (a *active) hear(lease string) (first bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.lease != lease || a.released:
+	case subtle.ConstantTimeCompare([]byte(a.lease), []byte(lease)) != 1 || a.released:
 		return false, leaseMoved(a.id)
 	case a.over:
 		return false, runOver(a.id)
