@@ -66,8 +66,11 @@ func (s *Study) CheckTrainable(ctx context.Context, schemes []string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return api.Invalidf("nothing_to_train", "%s", strings.Join(texts, " ")).WithProblems(problems...).
-		WithHint("label more items; the Training page shows the counts of each scheme")
+	hint := "label more items; the Training page shows the counts of each scheme"
+	if ready[0].NItems == 0 {
+		hint = "look at data_files in the config: they hold no item"
+	}
+	return api.Invalidf("nothing_to_train", "%s", strings.Join(texts, " ")).WithProblems(problems...).WithHint("%s", hint)
 }
 
 func (s *Study) ready(ctx context.Context, v *view, x api.Scheme) (Readiness, error) {

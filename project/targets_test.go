@@ -138,6 +138,9 @@ func TestNothingToTrain(t *testing.T) {
 			}
 			err := s.CheckTrainable(context.Background(), []string{"mood"})
 			refused(t, err, "nothing_to_train", append(c.says, ready.Reason)...)
+			if hint := api.AsError(err).Hint; strings.Contains(hint, "label more") == (c.name == "no items") {
+				t.Errorf("hint %q", hint)
+			}
 			if p := api.AsError(err).Problems; len(p) != 1 || p[0].Path != "body.schemas[0]" {
 				t.Errorf("problems %+v", p)
 			}

@@ -116,6 +116,9 @@ func (s *Supervisor) checkTrainer(ctx context.Context, run api.Run, schemes []ap
 			WithHint("start the run on local").WithProblems(api.Problem{Path: "body.backend", Message: "this trainer is local only"})
 	}
 	for i, scheme := range schemes {
+		if scheme.Kind == api.KindUnsupported {
+			continue // CheckTrainable says why
+		}
 		if !slices.Contains(t.Kinds, scheme.Kind) {
 			return api.Invalidf("bad_schemas", "Trainer '%s' takes no schemes of the kind %s, which %q is", t.Name, scheme.Kind, scheme.Name).
 				WithHint("choose a trainer that takes it").

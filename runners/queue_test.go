@@ -4,11 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"potato/agent/agenttest"
 	"potato/api"
+	"potato/project"
 	"potato/runners"
 	"potato/runners/runnertest"
 	"potato/store"
@@ -156,6 +158,20 @@ func TestCreateRunSaysWhatIsWrong(t *testing.T) {
 	if len(backends.Backends) != 2 || backends.Backends[0].Name != "local" || !backends.Backends[0].Available || !backends.Backends[0].Default ||
 		backends.Backends[1].Label != "gpu-server (ssh to gpu.example.org)" || backends.Backends[1].Available || backends.Backends[1].Reason == "" {
 		t.Errorf("got %+v", backends.Backends)
+	}
+}
+
+// A scheme that no trainer can take is refused in words, not by the name of its kind.
+func TestCreateRunOfFreeText(t *testing.T) {
+	c := runnertest.Study(t, "")
+	c.AnnotationSchemes = append(c.AnnotationSchemes, project.Scheme{Name: "note", AnnotationType: "text"})
+	s := start(t, c, nil)
+	req := request(nil)
+	req.Schemas = []string{"note"}
+	_, err := s.CreateRun(t.Context(), req, api.TriggerAPI, "admin")
+	wantCode(t, err, "bad_schemas")
+	if text := api.AsError(err).Message; strings.Contains(text, "unsupported") || !strings.Contains(text, "can be trained") {
+		t.Errorf("got %q, want what can be trained", text)
 	}
 }
 
