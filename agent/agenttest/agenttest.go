@@ -21,8 +21,15 @@ var workerSource []byte
 // Main is a test program's TestMain: it is the shim when it is started as one, and runs the tests otherwise. Shim is the
 // argv that starts it so.
 func Main(run func() int) {
-	if len(os.Args) == 2 && os.Args[1] == shimArg {
-		os.Exit(agent.Exec(os.Stdin))
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case shimArg:
+			os.Exit(agent.Exec(os.Stdin))
+		case "hosted":
+			os.Exit(agent.Hosted(os.Stdin, os.Stdout))
+		case "stop":
+			os.Exit(agent.Stop(os.Stdin))
+		}
 	}
 	os.Exit(run())
 }

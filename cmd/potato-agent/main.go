@@ -40,9 +40,16 @@ func (*flags) Help() string { return agentcmd.Help("potato-agent") }
 type exit int
 
 func main() {
-	// The shim between agent and worker; used by the program itself.
-	if len(os.Args) == 2 && os.Args[1] == "exec" {
-		os.Exit(agent.Exec(os.Stdin))
+	// The shim between agent and worker, and what a server starts that has logged in; used by the programs themselves.
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case "exec":
+			os.Exit(agent.Exec(os.Stdin))
+		case "hosted":
+			os.Exit(agent.Hosted(os.Stdin, os.Stdout))
+		case "stop":
+			os.Exit(agent.Stop(os.Stdin))
+		}
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
