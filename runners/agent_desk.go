@@ -21,7 +21,7 @@ type AgentDesk struct {
 
 // AgentDesk is the desk of who shows an agent's token.
 func (s *Supervisor) AgentDesk(who Agent) AgentDesk {
-	return AgentDesk{desk: desk{s: s, backend: who.Backend}, who: who}
+	return AgentDesk{desk: desk{s: s, backend: who.Backend, run: who.Run}, who: who}
 }
 
 // What an agent may send at once. A report holds many events, of which a long one is cut.

@@ -15,6 +15,9 @@ import (
 // Claim answers an agent that asks for work: with the job that it has already, with one that the queue has for it, or with
 // nil when there was none within q.WaitS (G2, G8).
 func (s *Supervisor) Claim(ctx context.Context, who Agent, q api.ClaimRequest) (*api.Job, error) {
+	if who.Run != "" {
+		return s.hold(ctx, who, q)
+	}
 	if q.Backend != "" && q.Backend != who.Backend {
 		return nil, api.Unauthenticatedf("token_of_another_backend", "This token is for the backend %s, not for %s", who.Backend, q.Backend).
 			WithHint("start the agent with --backend %s, or with the token that `potato training register %s` printed", who.Backend, q.Backend)
@@ -92,7 +95,7 @@ func (s *Supervisor) heldJob(ctx context.Context, who Agent, q api.ClaimRequest)
 			continue
 		}
 		if a := s.stillHas(who, l); a != nil {
-			if err := (desk{s, who.Backend}).hear(ctx, a, l.Lease); err != nil {
+			if err := (desk{s: s, backend: who.Backend}).hear(ctx, a, l.Lease); err != nil {
 				continue // it ended at this moment
 			}
 			return s.jobOf(ctx, l.RunID)

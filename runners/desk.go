@@ -17,11 +17,15 @@ import (
 // desk is the server's side of agent.Desk.
 type desk struct {
 	s       *Supervisor
-	backend string // whose runs alone are there; empty: all are
+	backend string    // whose runs alone are there; empty: all are
+	run     api.RunID // the only one that is there; empty: all are
 }
 
 // holder finds the run that the job is for, or says that the sender has nothing to do with it any more.
 func (d desk) holder(ctx context.Context, job api.Job) (*active, error) {
+	if d.run != "" && job.RunID != d.run {
+		return nil, api.NotFoundf("run_not_found", "there is no run %s", job.RunID)
+	}
 	a := d.s.activeRun(job.RunID)
 	if a == nil || d.backend != "" && a.backend != d.backend {
 		return nil, d.notHere(ctx, job.RunID)

@@ -55,6 +55,8 @@ type Supervisor struct {
 	used   chan struct{}      // somebody uses the Training page
 	left   chan struct{}      // closed when it no longer does
 
+	runTokens runTokens
+
 	mu     sync.Mutex
 	active map[api.RunID]*active // the runs that this server works on
 

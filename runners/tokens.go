@@ -16,7 +16,8 @@ import (
 // Agent is who shows a token: it may ask for runs of the backend and speak for those that it got.
 type Agent struct {
 	Backend string
-	SHA256  string // of the token
+	Run     api.RunID // the one run that a run's token speaks for; empty with a backend's token
+	SHA256  string    // of the token
 }
 
 // Register issues a token for an agent backend. The one before it is refused from this moment on, also for runs under way.
@@ -71,6 +72,9 @@ func (s *Supervisor) Authenticate(ctx context.Context, token string) (Agent, err
 	if token == "" {
 		return Agent{}, unknown
 	}
+	if who, ok := s.runTokens.of(hashOf(token)); ok {
+		return who, nil
+	}
 	t, err := s.db.TokenByHash(ctx, hashOf(token))
 	switch {
 	case err != nil:
@@ -99,6 +103,9 @@ type seenKey struct{ token, agentID string }
 
 // note remembers that an agent was heard of; without an id it is the token alone that was used.
 func (n *seenAgents) note(who Agent, agentID, host, version string) {
+	if who.Run != "" {
+		return // the server has started it itself
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	key := seenKey{who.SHA256, agentID}
