@@ -31,6 +31,14 @@ type Runner interface {
 	Stop(ctx context.Context, j Job, h api.Handle) error
 }
 
+// Fetcher is a runner whose runs leave files on their machine.
+type Fetcher interface {
+	// Fetch brings the artifacts of a run with a result into its folder and removes what is left of the job, whatever its
+	// end. It may be called again, goes on where it was cut off, and follows a Follow that returned nil or a Stop. here says
+	// that nothing stays there.
+	Fetch(ctx context.Context, j Job, h api.Handle, success bool) (here bool, err error)
+}
+
 // CheckOptions say what a check looks for.
 type CheckOptions struct {
 	Backend string // its name, for the report
@@ -51,6 +59,8 @@ type Job struct {
 	Step func(text string)
 	// Say appends a line to agent.log.
 	Say func(line string)
+	// Warn adds to the run's warnings; nil where a run has none.
+	Warn func(text string)
 	// Cancel is closed when the work is to end. The desk's answers tell the agent the same.
 	Cancel <-chan struct{}
 	// Ended is closed when the desk has accepted the end of the job.

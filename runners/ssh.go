@@ -1,14 +1,18 @@
 package runners
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"potato/api"
 	"potato/project"
@@ -18,16 +22,22 @@ import (
 
 // SSHOptions are what the ssh runner stands on. Config is needed, the rest has defaults.
 type SSHOptions struct {
-	Config *project.Config
-	Hosts  hosts.Options
-	Self   string // this program's path: what hosts of the same platform get when no agent is carried for them
-	Log    *slog.Logger
+	Config    *project.Config
+	Hosts     hosts.Options
+	Home      func(Job) (Home, error) // where a run's agent reports; not needed for checks
+	CopyStall time.Duration           // how long a copy may send nothing; default 180 s
+	Agent     string                  // the agent's program for hosts of this platform, in place of the one that this build carries
+	Self      string                  // this program's path: what hosts of the same platform get when no agent is carried for them
+	Log       *slog.Logger
 }
 
 // SSH trains on machines that the server can log in to: the agent is copied there and talks home through the connection.
 type SSH struct {
 	o    SSHOptions
 	hash func() string
+
+	mu    sync.Mutex
+	conns map[api.RunID]*hosts.Conn // sessions that one step leaves to the next
 }
 
 // NewSSH makes the ssh runner.
@@ -61,13 +71,21 @@ func (s *SSH) env(b project.Backend) map[string]string {
 // hasAgent says whether there is an agent's program for a platform: one that this build carries, or this program itself.
 func (s *SSH) hasAgent(p agents.Platform) error {
 	if _, err := agents.Find(p); err != nil {
-		if s.o.Self != "" && p == (agents.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}) {
+		if s.own(p) != "" {
 			return nil
 		}
 		e := api.AsError(err)
 		return api.Unavailablef("platform_unsupported", "%s", e.Message).WithHint("%s", e.Hint).WithCause(err)
 	}
 	return nil
+}
+
+// own is a program of this machine that a host of the same platform can run; empty for other platforms.
+func (s *SSH) own(p agents.Platform) string {
+	if p != (agents.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}) {
+		return ""
+	}
+	return cmp.Or(s.o.Agent, s.o.Self)
 }
 
 // codeHash is the content address of what is copied to a host.
@@ -81,6 +99,9 @@ func (s *SSH) sum() string {
 		return nil
 	})
 	sum.Write([]byte(agents.Hash()))
+	if st, err := os.Stat(cmp.Or(s.o.Agent, s.o.Self)); err == nil && (s.o.Agent != "" || len(agents.Platforms()) == 0) {
+		fmt.Fprintf(sum, "%d %d", st.Size(), st.ModTime().UnixNano())
+	}
 	return hex.EncodeToString(sum.Sum(nil))[:32]
 }
 

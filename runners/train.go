@@ -19,10 +19,15 @@ const stopTime = 60 * time.Second
 func (s *Supervisor) train(ctx context.Context, a *active, r store.Run) error {
 	if !a.finished() {
 		if err := s.work(ctx, a, r); err != nil {
+			s.cleanUp(ctx, a)
 			return err
 		}
 	}
-	return s.conclude(ctx, a)
+	err := s.conclude(ctx, a)
+	if err != nil {
+		s.cleanUp(ctx, a)
+	}
+	return err
 }
 
 // work runs the runner and, when the run is to end and nobody reports that it did, ends it without the agent's help.
@@ -142,6 +147,11 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (Runner, J
 			}
 		},
 		Say: func(line string) { s.note(keep, a, "info", line) },
+		Warn: func(text string) {
+			if err := s.update(keep, a.id, store.RunUpdate{Warn: []string{text}}); err != nil {
+				s.log.Warn("cannot store a warning", "run", a.id, "err", err)
+			}
+		},
 	}, nil
 }
 

@@ -14,6 +14,8 @@ type checkCommand struct {
 	Config  string `arg:"" placeholder:"config.yaml" help:"The study's config."`
 	Trainer string `placeholder:"NAME" help:"Fail when this trainer cannot run there (default: when none can)."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
+
+	SSHConfig string `name:"ssh-config" hidden:"" placeholder:"FILE" help:"In place of the account's ssh configuration."`
 }
 
 // Help is the longer text of --help.

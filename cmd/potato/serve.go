@@ -54,7 +54,7 @@ func (c *startCommand) serve(ctx context.Context, p *program, config *project.Co
 	if here {
 		closed = shutOut
 	}
-	s, err := openStudy(ctx, config, closed, log)
+	s, err := openStudy(ctx, config, closed, c.SSHConfig, log)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ type startCommand struct {
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"Key of the certificate."`
 
 	TrustedProxy []string `placeholder:"NETWORK" help:"Proxy whose X-Forwarded-For tells who signs in; an address or a network such as 10.0.0.0/8."`
+
+	SSHConfig string `name:"ssh-config" hidden:"" placeholder:"FILE" help:"In place of the account's ssh configuration."`
 }
 
 // Help is the longer text of --help.

@@ -23,7 +23,7 @@ import (
 type Script struct {
 	Text   string
 	Env    map[string]string // set over what the login shell sets
-	Stdin  io.Reader         // what the script reads; nil: nothing
+	Stdin  io.Reader         // what the script reads; nil: nothing. One that is an io.Closer is closed at the end
 	Stdout io.Writer         // gets what the script prints as it comes; nil: it is in the answer, up to 16 MB
 	Stays  bool              // it goes on when we leave; else what it runs is ended then
 }
@@ -75,6 +75,9 @@ func (c *Conn) Run(ctx context.Context, s Script) (Answer, error) {
 	var over sync.WaitGroup
 	defer over.Wait()
 	defer sh.close()
+	if in, ok := s.Stdin.(io.Closer); ok {
+		defer in.Close() //nolint:errcheck // it ends whoever reads from it
+	}
 	sh.stays = s.Stays
 	stop := context.AfterFunc(ctx, sh.close)
 	defer stop()
@@ -152,7 +155,7 @@ func (f *frame) Write(p []byte) (int, error) {
 		begin := []byte("\n" + f.marker + " begin\n")
 		at := bytes.Index(f.pending, begin)
 		if at < 0 {
-			f.spill(&f.noise, len(begin))
+			f.spill(&f.noise, begin)
 			return len(p), nil
 		}
 		f.running = true
@@ -162,7 +165,7 @@ func (f *frame) Write(p []byte) (int, error) {
 	end := []byte("\n" + f.marker + " end ")
 	at := bytes.Index(f.pending, end)
 	if at < 0 {
-		f.spill(f.to, len(end))
+		f.spill(f.to, end)
 		return len(p), f.err
 	}
 	rest := f.pending[at+len(end):]
@@ -178,9 +181,15 @@ func (f *frame) Write(p []byte) (int, error) {
 
 var errEnded = errors.New("the answer is complete")
 
-// spill hands on what cannot be the beginning of a marker.
-func (f *frame) spill(to io.Writer, keep int) {
-	n := len(f.pending) - keep
+// spill hands on all but what may be the beginning of a mark: whoever waits for an answer must not wait for the next one.
+func (f *frame) spill(to io.Writer, mark []byte) {
+	n := len(f.pending)
+	for keep := min(len(mark)-1, n); keep > 0; keep-- {
+		if bytes.HasPrefix(mark, f.pending[n-keep:]) {
+			n -= keep
+			break
+		}
+	}
 	if n <= 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package runnertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -23,6 +24,8 @@ type Suite struct {
 	Open func(t *testing.T, c *project.Config) runners.Runner
 	// Processes lists what is left of the work of a handle; nil when the work is no process that can be looked for.
 	Processes func(h api.Handle) []string
+	// Training are further lines of the study's config, and Backend the one of them that runs go to; empty: local.
+	Training, Backend string
 	// Unreachable says that nobody but the agent can get to the machine: Stop can only say that the work may go on.
 	Unreachable bool
 }
@@ -30,6 +33,7 @@ type Suite struct {
 // Run runs the suite.
 func (s Suite) Run(t *testing.T) {
 	t.Run("brings a result and its predictions", s.success)
+	t.Run("brings home what a run left", s.fetch)
 	t.Run("saves the handle before it follows", s.saves)
 	t.Run("reports a failure", s.failure)
 	t.Run("ends the work on a cancel", s.cancel)
@@ -57,13 +61,15 @@ type stage struct {
 
 func (s Suite) stage(t *testing.T, params map[string]any) *stage {
 	t.Helper()
-	st := &stage{T: t, suite: s, config: Study(t, ""), desk: &agenttest.Desk{}}
+	st := &stage{T: t, suite: s, config: Study(t, s.Training), desk: &agenttest.Desk{}}
 	dir := filepath.Join(t.TempDir(), "run")
 	study := project.OpenStudy(st.config)
 	m, err := study.BuildBundle(t.Context(), filepath.Join(dir, "bundle"), project.BundleOptions{Schemas: []string{Scheme}})
 	mustDo(t, errors.Join(err, study.Close(), os.MkdirAll(filepath.Join(dir, "artifacts"), 0o700)))
 	st.desk.BundleDir = filepath.Join(dir, "bundle")
-	st.gate = filepath.Join(t.TempDir(), "gate")
+	gates := t.TempDir()
+	mustDo(t, errors.Join(os.Chmod(gates, 0o755), os.Chmod(filepath.Dir(gates), 0o755))) // another account may have to see it
+	st.gate = filepath.Join(gates, "gate")
 	if params["gate"] != nil {
 		params["gate"] = st.gate
 	}
@@ -79,7 +85,7 @@ func (s Suite) stage(t *testing.T, params map[string]any) *stage {
 			RunID: api.NewRunID(time.Now()), Lease: "lease-1", GraceSeconds: 1, HeartbeatTimeoutS: 60, NextSeq: 1, BundleDigest: m.Digest,
 			Spec: api.Spec{V: 1, Trainer: Trainer, Attempt: 1, Schemas: m.Schemas, Params: params, TrainersDir: &trainers},
 		},
-		Backend: "local", Host: "gpu-box", Dir: dir, Desk: &signalling{Desk: st.desk, ended: sync.OnceFunc(func() { close(ended) })},
+		Backend: cmp.Or(s.Backend, "local"), Host: "gpu-box", Dir: dir, Desk: &signalling{Desk: st.desk, ended: sync.OnceFunc(func() { close(ended) })},
 		Cancel: cancel, Ended: ended, Step: func(string) {}, Say: func(string) {},
 		Save: func(h api.Handle) error {
 			st.mu.Lock()
@@ -160,6 +166,29 @@ func (s Suite) success(t *testing.T) {
 	}
 	if !hasResult(st.desk.Events()) {
 		t.Error("no result event came")
+	}
+}
+
+// fetch is for runners whose runs leave files on their machine.
+func (s Suite) fetch(t *testing.T) {
+	st := s.stage(t, map[string]any{})
+	r := st.open()
+	f, ok := r.(runners.Fetcher)
+	if !ok {
+		return
+	}
+	done, _ := st.start(r)
+	st.waitFor(done)
+	for range 2 { // the second time there is nothing left to bring
+		here, err := f.Fetch(t.Context(), st.job, st.saved(), true)
+		mustDo(t, err)
+		if !here {
+			t.Error("something stayed there")
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(st.job.Dir, "artifacts", "predictions.jsonl"))
+	if err != nil || string(got) != string(st.desk.Stored()) {
+		t.Errorf("the artifacts have %d bytes of predictions, %v; the desk got %d", len(got), err, len(st.desk.Stored()))
 	}
 }
 
@@ -300,8 +329,8 @@ func (s Suite) startCancelled(t *testing.T) {
 
 func (s Suite) check(t *testing.T) {
 	st := s.stage(t, map[string]any{})
-	r := st.open().Check(t.Context(), runners.CheckOptions{Backend: "here"})
-	if r.Backend != "here" || r.Type == "" || r.Summary == "" || len(r.Items) == 0 || r.GPUs == nil || r.MissingPackages == nil {
+	r := st.open().Check(t.Context(), runners.CheckOptions{Backend: cmp.Or(s.Backend, "here")})
+	if r.Backend != cmp.Or(s.Backend, "here") || r.Type == "" || r.Summary == "" || len(r.Items) == 0 || r.GPUs == nil || r.MissingPackages == nil {
 		t.Errorf("got %+v, want a whole report", r)
 	}
 	if !r.OK {
