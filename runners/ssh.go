@@ -100,7 +100,7 @@ func (s *SSH) sum() string {
 	})
 	sum.Write([]byte(agents.Hash()))
 	if st, err := os.Stat(cmp.Or(s.o.Agent, s.o.Self)); err == nil && (s.o.Agent != "" || len(agents.Platforms()) == 0) {
-		fmt.Fprintf(sum, "%d %d", st.Size(), st.ModTime().UnixNano())
+		sum.Write(fmt.Appendf(nil, "%d %d", st.Size(), st.ModTime().UnixNano()))
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:32]
 }

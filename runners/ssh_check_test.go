@@ -71,6 +71,7 @@ func checked(t *testing.T, host, trainer string, lines []string, look func(t *te
 	s := sshRunner(t, sshBackends(t, host, lines...))
 	for _, transport := range []string{hosts.TransportNative, hosts.TransportOpenSSH} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			began := time.Now()
 			r := s.Check(t.Context(), runners.CheckOptions{Backend: transport, Trainer: trainer})
 			look(t, r, time.Since(began))
@@ -163,14 +164,19 @@ func TestSSHCheckRefuses(t *testing.T) {
 	}
 }
 
-// noexec mounts a small file system from which programs may not run.
-func noexec(t *testing.T) string {
+// noexec mounts a file system from which programs may not run.
+func noexec(t *testing.T) string { return mounted(t, unix.MS_NOEXEC, "size=300m,mode=1777") }
+
+// smallDisk mounts a file system without room.
+func smallDisk(t *testing.T) string { return mounted(t, 0, "size=1m,mode=1777") }
+
+func mounted(t *testing.T, flags uintptr, options string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "potato-noexec-")
+	dir, err := os.MkdirTemp("/tmp", "potato-mounted-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=300m,mode=1777"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
 		t.Fatalf("cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
