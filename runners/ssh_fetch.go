@@ -32,12 +32,26 @@ const copyStall = 180 * time.Second
 func (s *SSH) Fetch(ctx context.Context, j Job, h api.Handle, success bool) (here bool, err error) {
 	b, _ := s.o.Config.ModelTraining.Backends.ByName(j.Backend)
 	c := s.kept(j.RunID)
-	if c == nil {
-		if c, err = hosts.Dial(ctx, targetOf(b), s.o.Hosts); err != nil {
-			return false, err
+	for left := fetchTries; ; left-- {
+		if c == nil {
+			if c, err = hosts.Dial(ctx, targetOf(b), s.o.Hosts); err != nil {
+				return false, err
+			}
+		}
+		here, err = s.fetchOver(ctx, c, b, j, h, success)
+		_ = c.Close() // nothing is lost with it
+		c = nil
+		// What broke off goes on from where it was; what came damaged comes anew.
+		if err == nil || left == 1 || ctx.Err() != nil || !api.HasCode(err, "ssh_unreachable") && !api.HasCode(err, "bad_artifact") {
+			return here, err
 		}
 	}
-	defer c.Close() //nolint:errcheck // nothing is lost with it
+}
+
+// fetchTries is how often a copy is taken up before the run goes on without the rest.
+const fetchTries = 4
+
+func (s *SSH) fetchOver(ctx context.Context, c *hosts.Conn, b project.Backend, j Job, h api.Handle, success bool) (here bool, err error) {
 	a, err := c.Run(ctx, hosts.Script{Text: "test -d " + hosts.Quote(h.Dir+"/artifacts")})
 	if err != nil {
 		return false, err
