@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"potato/agent/agenttest"
 	"potato/api"
 	"potato/handlers"
 	"potato/project"
@@ -36,7 +37,13 @@ func (w *worker) restart(adapt func(*runners.Options)) *worker {
 			adapt(o)
 		}
 	})
-	return &worker{lab: &lab{study: s, tokens: w.tokens}, token: w.token, id: w.id, job: w.job}
+	l := &lab{study: s, tokens: w.tokens}
+	probe := l.agent("other", "probe")
+	agenttest.Wait(w.t, "the server to look at what the last one left", func() (bool, string) {
+		a := probe.ask("probe", 0)
+		return a.StatusCode == http.StatusNoContent, a.text
+	})
+	return &worker{lab: l, token: w.token, id: w.id, job: w.job}
 }
 
 // R6: wherever a job stands, the next server goes on with it, by the same lease.
