@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,6 +53,12 @@ func newSSHStudy(t *testing.T, lines ...string) sshStudy {
 		config = append(config, fmt.Sprintf("  %s: {type: ssh, host: %s, transport: %s, python: /usr/bin/python3, gpus: none, heartbeat_timeout_s: 20, "+
 			"remote_dir: %s}", name, host, transport, remoteDir(t)))
 	}
+	t.Cleanup(func() {
+		left, _ := filepath.Glob("/home/potato*/" + strings.TrimPrefix(remoteDir(t), "~/"))
+		for _, dir := range left {
+			_ = os.RemoveAll(dir)
+		}
+	})
 	return sshStudy{t: t, dir: study(t, config...), gate: filepath.Join(gates, "gate"), rig: rig}
 }
 
@@ -388,4 +395,90 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// H3: two servers that come to a host at the same moment do not take the same GPU.
+func TestSSHTwoServersTakeTwoGPUs(t *testing.T) {
+	t.Parallel()
+	bin, err := os.MkdirTemp("/tmp", "potato-smi-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(bin) })
+	// Names of the test's own: the locks are the whole machine's.
+	name := filepath.Base(bin)
+	t.Cleanup(func() {
+		locks, _ := filepath.Glob("/tmp/potato-GPU-" + name + "*.lock")
+		for _, l := range locks {
+			_ = os.Remove(l)
+		}
+	})
+	smi := fmt.Sprintf("#!/bin/sh\nprintf '0, NVIDIA L4, GPU-%s-a, 23034, 9000, 0, 8.9, 550.1\\n1, NVIDIA L4, GPU-%s-b, 23034, 9000, 0, 8.9, 550.1\\n'\n", name, name)
+	if err := errors.Join(os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755), os.Chmod(bin, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var ends []func()
+	for range 2 {
+		st := newSSHStudy(t)
+		config := strings.ReplaceAll(read(t, filepath.Join(st.dir, "config.yaml")), "gpus: none", `env: {PATH: "`+bin+`:/usr/bin:/bin"}`)
+		write(t, st.dir, "config.yaml", config)
+		s := st.start()
+		id := st.post(s, "native", true)
+		s.wait(id, "fitting", func(r run) bool { return r.Step == "fitting" })
+		for _, owner := range st.owners(id) {
+			seen[strings.TrimSpace(read(t, filepath.Join(filepath.Dir(owner), "gpus.json")))] = true
+		}
+		ends = append(ends, func() {
+			st.open()
+			s.finished(id, "success")
+		})
+	}
+	if len(seen) != 2 {
+		t.Errorf("the runs have the GPUs %v", seen)
+	}
+	for _, end := range ends {
+		end()
+	}
+}
+
+// H2: the same run succeeds with the oldest and the newest Python.
+func TestSSHOldAndNewPython(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"3.8", "3.13"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			st := newSSHStudy(t)
+			python := pythonForAll(t, version)
+			write(t, st.dir, "config.yaml", strings.ReplaceAll(read(t, filepath.Join(st.dir, "config.yaml")), "/usr/bin/python3", python+
+				", env: {LD_LIBRARY_PATH: "+filepath.Join(filepath.Dir(filepath.Dir(python)), "lib")+"}")) // a copy finds its own library so
+			s := st.start()
+			r := s.finished(st.post(s, "native", false), "success")
+			if log := st.text(r.RunID, "events.jsonl"); !strings.Contains(log, "Python "+version+".") {
+				t.Errorf("the log names no Python %s: %s", version, log)
+			}
+		})
+	}
+}
+
+// pythonForAll finds a version of Python that every account can run: where it lies in a home, a copy of it.
+func pythonForAll(t *testing.T, version string) string {
+	t.Helper()
+	home, _ := os.UserHomeDir()
+	found, _ := filepath.Glob(filepath.Join(home, ".pyenv", "versions", version+".*", "bin", "python"+version))
+	if path, err := exec.LookPath("python" + version); err == nil && !strings.Contains(path, ".pyenv") {
+		return path
+	}
+	need(t, len(found) > 0, "python"+version)
+	dir, err := os.MkdirTemp("/tmp", "potato-python-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	from := filepath.Dir(filepath.Dir(found[0]))
+	copied := fmt.Sprintf("cd %s && tar cf - --exclude=test --exclude=site-packages --exclude='*.a' --exclude=share --exclude=include . | tar xf - -C %s && chmod 755 %s", from, dir, dir)
+	if out, err := exec.Command("/bin/sh", "-c", copied).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(dir, "bin", "python"+version)
 }

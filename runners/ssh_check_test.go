@@ -126,7 +126,8 @@ func TestSSHCheckRefuses(t *testing.T) {
 	t.Parallel()
 	hoststest.Get(t)
 	dir := bin(t, map[string]string{
-		"nvidia-smi": smiScript, "old/python3": "#!/bin/sh\necho '{\"too_old\": \"3.6.9\"}'\n", "broken/python3": "#!/bin/sh\necho 'illegal instruction' >&2; exit 132\n",
+		"nvidia-smi": smiScript, "loose/python3": "#!/bin/sh\necho 'error while loading shared libraries: libpython3.8.so.1.0' >&2; exit 127\n",
+		"old/python3": "#!/bin/sh\necho '{\"too_old\": \"3.6.9\"}'\n", "broken/python3": "#!/bin/sh\necho 'illegal instruction' >&2; exit 132\n",
 	})
 	env := func(more string) string { return fmt.Sprintf(`env: {PATH: "%s:/usr/bin:/bin"%s}`, dir, more) }
 	python, mounted := "python: /usr/bin/python3", noexec(t)
@@ -140,6 +141,7 @@ func TestSSHCheckRefuses(t *testing.T) {
 		"not executable":       {"", []string{"python: /etc/passwd"}, "fail python: /etc/passwd on target is no program that may be executed"},
 		"old interpreter":      {"", []string{"python: " + dir + "/old/python3"}, "is Python 3.6.9; Python 3.8 or newer is needed"},
 		"broken interpreter":   {"", []string{"python: " + dir + "/broken/python3"}, "could not run the worker: illegal instruction"},
+		"missing library":      {"", []string{"python: " + dir + "/loose/python3"}, "could not run the worker: error while loading shared libraries: libpython3.8.so.1.0"},
 		"missing packages":     {"sklearn-text", []string{python}, "fail trainer: Trainer 'sklearn-text' could not be imported"},
 		"unknown trainer":      {"nonsense", []string{python}, "fail trainer: there is no trainer 'nonsense'"},
 		"driver mismatch":      {"", []string{python, env(`, SMI_CODE: 18, SMI_OUT: "Failed to initialize NVML: Driver/library version mismatch"`)}, "fail gpu: nvidia-smi on target failed: Failed to initialize NVML: Driver/library version mismatch"},

@@ -31,8 +31,16 @@ func TestSSHKeepsTheContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			transport, _, _ := strings.Cut(name, " ")
+			remote := "potato-" + filepath.Base(bin(t, nil))
+			t.Cleanup(func() {
+				left, _ := filepath.Glob("/home/potato*/" + remote)
+				for _, dir := range left {
+					_ = os.RemoveAll(dir)
+				}
+			})
 			runnertest.Suite{
-				Training: "  backends:\n    box: {type: ssh, host: " + host + ", transport: " + transport + ", python: /usr/bin/python3, gpus: none}\n", Backend: "box",
+				Training: "  backends:\n    box: {type: ssh, host: " + host + ", transport: " + transport + ", python: /usr/bin/python3, gpus: none, remote_dir: " + remote + "}\n",
+				Backend:  "box",
 				Open: func(t *testing.T, c *project.Config) runners.Runner {
 					self, err := os.Executable()
 					if err != nil {

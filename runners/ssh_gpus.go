@@ -29,8 +29,8 @@ type smiAnswer struct {
 	Silent bool // it did not answer in time
 }
 
-// noGPUHere is the exit status of a shell that does not find a command.
-const noGPUHere = 127
+// notFound is the exit status of a shell that does not find a command.
+const notFound = 127
 
 // gpus reads the answer. An error means that there is an nvidia-smi and it cannot be asked (H12): that is not a host without
 // GPUs.
@@ -38,7 +38,7 @@ func (a smiAnswer) gpus(host string) ([]hostGPU, error) {
 	switch {
 	case a.Silent:
 		return nil, probeFailed(host, "it is not answering")
-	case a.Code == noGPUHere && strings.TrimSpace(a.Out) == "", strings.Contains(a.Out, "No devices were found"):
+	case a.Code == notFound && strings.TrimSpace(a.Out) == "", strings.Contains(a.Out, "No devices were found"):
 		return nil, nil
 	case a.Code != 0:
 		why := firstLine(a.Out)

@@ -187,9 +187,9 @@ func (f *hostFacts) pythonError(b project.Backend) error {
 	case !f.told["python"]:
 		return api.Unavailablef("start_failed", "%s on %s did not answer in time", b.Python, b.Host).
 			WithHint("run `%s -c 0` there and see what it waits for", b.Python)
-	case f.pyCode == noGPUHere:
+	case f.pyCode == notFound && f.pyErr == "": // a loader that misses a library has the same status, and says which
 		return WithHint(api.Unavailablef("python_missing", "%s was not found on %s", b.Python, b.Host))
-	case f.pyCode == 126:
+	case f.pyCode == 126 && f.pyErr == "":
 		return WithHint(api.Unavailablef("python_missing", "%s on %s is no program that may be executed", b.Python, b.Host))
 	case f.tooOld != "":
 		return WithHint(api.Unavailablef("python_too_old", "%s on %s is Python %s; Python 3.8 or newer is needed", b.Python, b.Host, f.tooOld))
