@@ -25,7 +25,7 @@ type Script struct {
 	Env    map[string]string // set over what the login shell sets
 	Stdin  io.Reader         // what the script reads; nil: nothing. One that is an io.Closer is closed at the end
 	Stdout io.Writer         // gets what the script prints as it comes; nil: it is in the answer, up to 16 MB
-	Stays  bool              // it goes on when we leave; else what it runs is ended then
+	Stays  bool              // it goes on when we leave; else what it runs is ended then, where the transport can
 }
 
 // Answer is what a script printed, without what login shells and their files print before and after it.
