@@ -111,6 +111,10 @@ func (s *Supervisor) checkTrainer(ctx context.Context, run api.Run, schemes []ap
 		return unknownTrainer(run.Trainer, trainers)
 	}
 	t := trainers[i]
+	if !t.Available && len(t.Kinds) == 0 { // its file is broken; of what is only missing here the run tells
+		return api.Invalidf("unknown_trainer", "Trainer '%s' cannot be used: %s", t.Name, t.UnavailableReason).
+			WithHint("mend the file in trainers_dir").WithProblems(api.Problem{Path: "body.trainer", Message: "cannot be used"})
+	}
 	if t.LocalOnly && run.Backend != project.LocalBackend {
 		return api.Conflictf("local_only", "Trainer '%s' runs on the server's own machine only, not on %s", t.Name, run.Backend).
 			WithHint("start the run on local").WithProblems(api.Problem{Path: "body.backend", Message: "this trainer is local only"})

@@ -102,7 +102,7 @@ func (l *Local) checkTrainers(r *report, env api.Environment, wanted string) {
 	}
 	switch {
 	case wanted != "" && !known:
-		r.add(api.CheckFail, "trainer", "listTrainers names those that are there", "there is no trainer '%s'", wanted)
+		r.add(api.CheckFail, "trainer", "`potato training trainers` lists those that are there", "there is no trainer '%s'", wanted)
 	case wanted == "" && can == 0:
 		r.add(api.CheckFail, "trainer", "install the packages of one of them", "no trainer can run with %s", env.Executable)
 	}

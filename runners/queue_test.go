@@ -161,6 +161,20 @@ func TestCreateRunSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A trainer whose file is broken is refused with what is wrong with it.
+func TestCreateRunOfABrokenTrainer(t *testing.T) {
+	c := runnertest.Study(t, "")
+	must(t, os.WriteFile(filepath.Join(c.Dir, "trainers", "mine.py"), []byte("def train(:\n"), 0o600))
+	s := start(t, c, nil)
+	req := request(nil)
+	req.Trainer = "mine.py"
+	_, err := s.CreateRun(t.Context(), req, api.TriggerAPI, "admin")
+	wantCode(t, err, "unknown_trainer")
+	if e := api.AsError(err); !strings.Contains(e.Message, "line 1 is not valid Python") || len(e.Problems) != 1 {
+		t.Errorf("got %q, %+v; want the reason", e.Message, e.Problems)
+	}
+}
+
 // A scheme that no trainer can take is refused in words, not by the name of its kind.
 func TestCreateRunOfFreeText(t *testing.T) {
 	c := runnertest.Study(t, "")

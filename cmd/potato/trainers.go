@@ -51,8 +51,16 @@ func describeTrainer(l *lines, t api.Trainer) {
 	for i, k := range t.Kinds {
 		kinds[i] = string(k)
 	}
-	l.addf("%s: %s\n", t.Name, oneLine(t.Description))
-	l.addf("  takes %s; licence %s\n", strings.Join(kinds, ", "), oneLine(t.Licence))
+	if len(kinds) == 0 { // its file is broken, and so nothing is known of it
+		l.addf("%s\n", t.Name)
+	} else {
+		l.addf("%s: %s\n", t.Name, oneLine(t.Description))
+		l.addf("  takes %s", strings.Join(kinds, ", "))
+		if t.Licence != "" {
+			l.addf("; licence %s", oneLine(t.Licence))
+		}
+		l.addf("\n")
+	}
 	if t.Available {
 		l.WriteString("  available\n")
 		return

@@ -8,6 +8,7 @@ import ast
 import importlib.util
 import os
 import re
+import stat
 import sys
 
 from potato_trainers.failures import SpecError, ValidationFailed, not_imported
@@ -125,6 +126,8 @@ def _files(directory):
 def _read(path, source):
     """Reads one file; None when it is no trainer but a helper of one."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for ever
+            return _broken(path, source, "it is not a file")
         with open(path, "rb") as file:
             tree = ast.parse(file.read())
     except OSError as err:

@@ -78,6 +78,8 @@ class _Run:
 
     def _follow(self, said):
         """Passes a trainer's events on, and returns its last."""
+        if not hasattr(said, "close") or not hasattr(said, "__next__"):
+            raise Failure("Trainer '%s' yields nothing" % self._trainer, "its train(job) must yield done(…) last")
         try:
             for event in said:
                 if not isinstance(event, dict) or not isinstance(event.get("event"), str):

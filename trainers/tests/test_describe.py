@@ -100,6 +100,18 @@ def test_broken_file_is_listed_with_the_reason_and_harms_no_other(run, text, sai
     assert found["mine"]["available"]
 
 
+def test_pipes_and_folders_are_no_trainers(run):
+    """Reading a pipe would wait for ever, and the whole list with it."""
+    folder = os.path.dirname(run.write("trainers/mine.py", GOOD))
+    os.mkfifo(os.path.join(folder, "pipe.py"))
+    os.mkdir(os.path.join(folder, "folder.py"))
+    os.symlink("/nowhere", os.path.join(folder, "link.py"))
+    found = described(run)
+    reasons = {name: found[name]["unavailable_reason"] for name in ("pipe.py", "folder.py", "link.py")}
+    assert reasons["pipe.py"].endswith("it is not a file") and reasons["folder.py"].endswith("it is not a file")
+    assert "cannot be read" in reasons["link.py"] and found["mine"]["available"]
+
+
 def test_two_files_of_one_name(run):
     found = described(run, a=GOOD, b=GOOD)
     assert set(found) == {"mine", "b.py"} and "another file's" in found["b.py"]["unavailable_reason"]

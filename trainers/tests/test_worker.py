@@ -80,6 +80,14 @@ def run_results(run):
         return [line for line in file if '"event":"result"' in line]
 
 
+@pytest.mark.parametrize("body", ["return 5", "return iter([])", "pass"])
+def test_train_must_be_a_generator(run, body):
+    run.bundle(train=moods(4))
+    out = run.train("plain", trainers_dir=run.study_trainer("plain", body))
+    assert out.code == 1 and out.error["message"] == "Trainer 'plain' yields nothing"
+    assert "must yield done" in out.error["install_hint"]
+
+
 def test_without_events_file_stdout_is_events_alone(run):
     run.bundle(train=moods(4))
     body = "print('noise')\nos.write(1, b'raw noise\\n')\nos.system('echo child noise')\n" + QUICK
