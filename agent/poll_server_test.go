@@ -97,7 +97,7 @@ func TestPollServerIsAwayForTooLong(t *testing.T) {
 	p := newPolling(t)
 	s := newSwitchable(t, p.server)
 	p.o.Client = p.client("http://" + s.addr)
-	p.o.Job.ServerLossTimeout, p.o.Job.LastWords = 300*time.Millisecond, 50*time.Millisecond
+	p.o.Job.ServerLossTimeout, p.o.Job.LastWords = 3*time.Second, 50*time.Millisecond
 	id := p.add(agenttest.Step{"on_term", "event"}, agenttest.Step{"status", "ready"}, agenttest.Step{"sleep", 600})
 	idle := p.idle()
 	stop, _ := p.start()
@@ -128,7 +128,7 @@ func TestPollRunWasGivenUp(t *testing.T) {
 	p := newPolling(t)
 	s := newSwitchable(t, p.server)
 	p.o.Client = p.client("http://" + s.addr)
-	p.o.Job.ServerLossTimeout, p.o.Job.LastWords = 200*time.Millisecond, 50*time.Millisecond
+	p.o.Job.ServerLossTimeout, p.o.Job.LastWords = 3*time.Second, 50*time.Millisecond
 	id := p.add(agenttest.Step{"on_term", "event"}, agenttest.Step{"status", "ready"}, agenttest.Step{"sleep", 600})
 	idle := p.idle()
 	stop, _ := p.start()

@@ -177,7 +177,7 @@ func TestAgentWithNohup(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	p := m.start()
-	p.says("interpreter of the worker")
+	agenttest.Wait(t, "a first question", func() (bool, string) { return len(m.server.Claims()) > 0, "none" })
 	p.signal(syscall.SIGHUP)
 	p.leaves(0, "stopping")
 
