@@ -1,11 +1,13 @@
 package runners_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +104,9 @@ func TestSSHCheckFinds(t *testing.T) {
 	lines := []string{"python: /usr/bin/python3", fmt.Sprintf(`env: {PATH: "%s:/usr/bin:/bin", PYTHONPATH: %s/lib, SMI_OUT: "%s"}`, dir, dir, out), "min_free_gpu_mb: 4000"}
 	for _, host := range []string{"target", "target-tcsh", "target-fish", "jumped"} {
 		t.Run(host, func(t *testing.T) {
-			checked(t, host, runnertest.Trainer, lines, func(t *testing.T, r api.CheckReport, _ time.Duration) {
+			// A folder of its own, in which no run has left code yet.
+			fresh := append(slices.Clone(lines), "remote_dir: ~/.cache/potato-check-"+rand.Text())
+			checked(t, host, runnertest.Trainer, fresh, func(t *testing.T, r api.CheckReport, _ time.Duration) {
 				all := texts(r)
 				for _, want := range []string{
 					"ok ssh: logged in as potato", "ok python: Python 3.", "ok trainer: steered can train there", "ok gpu: GPU 0: NVIDIA A100, 5000 of 81920 MB free, 7 % busy\n",
