@@ -1,7 +1,9 @@
 package project
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"potato/api"
@@ -117,7 +119,7 @@ func (c *Config) OutputPath() string { return c.resolve(c.TaskPath(), c.OutputAn
 // TrainingPath holds database, lock and runs: training_dir, or training below the annotators' labels.
 func (c *Config) TrainingPath() string {
 	if c.ModelTraining.TrainingDir != "" {
-		return c.resolve(c.Dir, c.ModelTraining.TrainingDir)
+		return c.resolve(c.Dir, home(c.ModelTraining.TrainingDir))
 	}
 	return filepath.Join(c.OutputPath(), "training")
 }
@@ -127,7 +129,27 @@ func (c *Config) TrainersPath() string {
 	if c.ModelTraining.TrainersDir == "" {
 		return ""
 	}
-	return c.resolve(c.Dir, c.ModelTraining.TrainersDir)
+	return c.resolve(c.Dir, home(c.ModelTraining.TrainersDir))
+}
+
+// PythonPath is the interpreter of local runs: a path, or a name to look for on PATH.
+func (c *Config) PythonPath() string {
+	python := c.ModelTraining.Python
+	if !strings.ContainsRune(python, filepath.Separator) {
+		return python
+	}
+	return c.resolve(c.Dir, home(python))
+}
+
+// home puts the account's home in place of a leading ~/, as people write it. The keys that the annotation tool reads as
+// well are left as that reads them.
+func home(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	dir, err := os.UserHomeDir()
+	if !ok || err != nil {
+		return path
+	}
+	return filepath.Join(dir, rest)
 }
 
 // DataPath is the place of one of the study's data files.

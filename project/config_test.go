@@ -220,6 +220,20 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// The keys that only this server reads take ~ as people write it; those that the annotation tool reads too do not.
+func TestPathsBelowHome(t *testing.T) {
+	t.Setenv("HOME", "/home/ana")
+	c := mustLoad(t, study+"model_training: {training_dir: ~/runs, python: ~/venv/bin/python}\n")
+	for what, pair := range map[string][2]string{
+		"training": {c.TrainingPath(), "/home/ana/runs"},
+		"python":   {c.PythonPath(), "/home/ana/venv/bin/python"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: got %s, want %s", what, pair[0], pair[1])
+		}
+	}
+}
+
 // Labels are what annotators' files hold: text, or Python's text of a number or boolean.
 func TestLabels(t *testing.T) {
 	c := mustLoad(t, strings.ReplaceAll(study, "[positive, negative]",

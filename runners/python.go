@@ -24,6 +24,7 @@ type Python struct {
 	gate   chan struct{} // held while the interpreter is asked
 
 	said   api.Environment // of the last time it was asked
+	failed error           // and why it did not answer, when that took long
 	asked  time.Time
 	saidOf string // the interpreter and the trainers' files then
 }
@@ -31,17 +32,16 @@ type Python struct {
 // saidFor is how long an answer of the interpreter is good: packages are installed meanwhile.
 const saidFor = 10 * time.Second
 
-// NewPython finds nothing out yet. A path with a slash is relative to the config's folder.
+// slow is an interpreter's answer, or silence, that nobody should have to wait for again at once.
+const slow = 2 * time.Second
+
+// NewPython finds nothing out yet.
 func NewPython(c *project.Config) *Python {
-	base := c.ModelTraining.Python
-	if strings.ContainsRune(base, filepath.Separator) && !filepath.IsAbs(base) {
-		base = filepath.Join(c.Dir, base)
-	}
 	dir, err := filepath.Abs(c.TrainingPath())
 	if err != nil {
 		dir = c.TrainingPath() // the working directory is gone; whatever uses the path will say so
 	}
-	return &Python{config: c, dir: dir, base: base, gate: make(chan struct{}, 1)}
+	return &Python{config: c, dir: dir, base: c.PythonPath(), gate: make(chan struct{}, 1)}
 }
 
 // Environment is what the interpreter says of itself and its trainers, not older than a few seconds. A failure has code
@@ -65,15 +65,19 @@ func (p *Python) environment(ctx context.Context, notOlder time.Duration) (api.E
 	}
 	python := p.current()
 	of := python + p.trainerFiles()
-	if p.saidOf == of && time.Since(p.asked) < notOlder {
+	if p.saidOf == of && p.failed != nil && time.Since(p.asked) < saidFor {
+		return api.Environment{}, p.failed // all who waited for it meanwhile are told the same
+	}
+	if p.saidOf == of && p.failed == nil && time.Since(p.asked) < notOlder {
 		return p.said, nil
 	}
+	began := time.Now()
 	said, err := p.ask(ctx, python, "")
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || time.Since(began) < slow) {
 		return said, err
 	}
-	p.said, p.asked, p.saidOf = said, time.Now(), of
-	return said, nil
+	p.said, p.failed, p.asked, p.saidOf = said, err, time.Now(), of
+	return said, err
 }
 
 // trainerFiles changes with every file of the study's own trainers.
