@@ -21,7 +21,7 @@ const (
 	killWait  = 2 * time.Second        // how long a kill may take
 	lookAgain = 20 * time.Millisecond  // while waiting for a shim's end
 	claimWait = 500 * time.Millisecond // how long a claim may be half written
-	leaveWait = 200 * time.Millisecond // how long a shim may take to leave after its last word
+	leaveWait = 5 * time.Second        // how long a shim may take to leave after its last word
 )
 
 // Launch implements Launcher.
