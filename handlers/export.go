@@ -100,8 +100,10 @@ func (e *export) fill(p api.PredictionRow) {
 	}
 }
 
-// harmless keeps a spreadsheet from taking text for a formula.
+// harmless keeps a spreadsheet from taking text for a formula, and a reader from giving up the file: half a surrogate pair,
+// as texts from the web hold it, has no form in UTF-8.
 func harmless(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
 		return "'" + s
 	}
