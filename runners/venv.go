@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -62,11 +63,11 @@ func (v *venv) make(ctx context.Context, base string, env []string, say func(ste
 	if err := os.MkdirAll(filepath.Dir(v.dir), 0o700); err != nil {
 		return err
 	}
-	unlock, err := lockFile(ctx, v.dir+".lock", func() { say("waiting for another run to install packages") })
+	lock, err := lockFile(ctx, v.dir+".lock", func() { say("waiting for another run to install packages") })
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close() //nolint:errcheck // nothing is written to it
 	if v.ready() {
 		return nil
 	}
@@ -74,16 +75,16 @@ func (v *venv) make(ctx context.Context, base string, env []string, say func(ste
 	if err := os.RemoveAll(v.dir); err != nil {
 		return err
 	}
-	if err := v.run(ctx, env, line, base, "-m", "venv", "--system-site-packages", v.dir); err != nil {
+	if err := v.run(ctx, env, lock, line, base, "-m", "venv", "--system-site-packages", v.dir); err != nil {
 		return v.failed(ctx, err, "start_failed", base+" could not make an environment for `packages`",
 			"install what it names (on Debian and Ubuntu: python3-venv), or remove `packages`")
 	}
-	if err := v.run(ctx, env, line, base, "-c", parentPaths, v.python()); err != nil {
+	if err := v.run(ctx, env, lock, line, base, "-c", parentPaths, v.python()); err != nil {
 		return v.failed(ctx, err, "start_failed", "the environment for `packages` cannot be used", "look at agent.log")
 	}
 	say("installing " + strings.Join(v.packages, ", "))
 	pip := append([]string{v.python(), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}, v.packages...)
-	if err := v.run(ctx, pipEnv(env), line, pip...); err != nil {
+	if err := v.run(ctx, pipEnv(env), lock, line, pip...); err != nil {
 		return v.failed(ctx, err, "missing_dependency", "pip could not install "+strings.Join(v.packages, ", "),
 			"mend `packages`, or see why this machine cannot reach the package index; agent.log has what pip said")
 	}
@@ -122,11 +123,14 @@ type saidError struct {
 func (e *saidError) Error() string { return fmt.Sprintf("%v: %s", e.err, e.last) }
 func (e *saidError) Unwrap() error { return e.err }
 
-// run runs a program with all that it starts, hands on its lines, and ends all of it when ctx does.
-func (v *venv) run(ctx context.Context, env []string, line func(string), argv ...string) error {
+// run runs a program with all that it starts, hands on its lines, and ends all of it when ctx does. Should this server be
+// killed, the program is ended by the kernel, or holds the lock as long as it lives: two never write the environment.
+func (v *venv) run(ctx context.Context, env []string, lock *os.File, line func(string), argv ...string) error {
+	runtime.LockOSThread() // what the kernel watches is the thread that starts the program
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = env, os.TempDir() // never a study's folder: Python would import from it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr, cmd.ExtraFiles = childAttr(), []*os.File{lock}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out, in := io.Pipe()
@@ -163,8 +167,9 @@ func pipEnv(env []string) []string {
 	return env
 }
 
-// lockFile waits for the lock on a file, which ends with the process. waiting is called once when it is not free.
-func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+// lockFile waits for the lock on a file, which ends with the last process that has it open. waiting is called once when it
+// is not free.
+func lockFile(ctx context.Context, path string, waiting func()) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -172,7 +177,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	for told := false; ; told = true {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil
+			return f, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
