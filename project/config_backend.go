@@ -25,7 +25,7 @@ type Backend struct {
 	MaxArtifactMB     int64           `yaml:"max_artifact_mb" on:"ssh,slurm" default:"2048" rule:"gt=0,lte=1073741824" doc:"Larger model files stay on the host"`
 	FetchArtifacts    bool            `yaml:"fetch_artifacts" on:"ssh,slurm" default:"true" doc:"Copy model files to this server"`
 	KeepRemote        bool            `yaml:"keep_remote" on:"ssh,slurm" doc:"Keep the job's folder on the host"`
-	HeartbeatTimeoutS float64         `yaml:"heartbeat_timeout_s" on:"ssh,slurm,agent" default:"120" rule:"gt=0,lte=86400" doc:"Seconds without a word from the agent after which a run fails; absent: model_training.heartbeat_timeout_s"`
+	HeartbeatTimeoutS float64         `yaml:"heartbeat_timeout_s" on:"ssh,slurm,agent" default:"120" rule:"gte=1,lte=86400" doc:"Seconds without a word from the agent after which a run fails; absent: model_training.heartbeat_timeout_s"`
 	QueueTimeoutS     float64         `yaml:"queue_timeout_s" on:"slurm,agent" rule:"gt=0,lte=315360000" doc:"Seconds that a run waits for the scheduler or an agent before it fails; absent: it waits until cancelled"`
 
 	JobPython     string   `yaml:"job_python" on:"slurm" rule:"line" doc:"Interpreter on the compute nodes; absent: as python"`

@@ -62,6 +62,7 @@ func TestProblemsOfModelTraining(t *testing.T) {
 		"fraction":               {"  retain_runs: 2.5\n", "2:16 model_training.retain_runs must be a whole number, not a number"},
 		"number as text":         {"  retain_runs: \"5\"\n", "2:16 model_training.retain_runs must be a whole number, not text"},
 		"word for a number":      {"  grace_seconds: soon\n", "2:18 model_training.grace_seconds must be a number, not text"},
+		"no time to speak":       {"  heartbeat_timeout_s: 0.1\n", "2:24 model_training.heartbeat_timeout_s must be 1 or more"},
 		"text for a boolean":     {"  enabled: \"yes\"\n", "2:12 model_training.enabled must be true or false, not text"},
 		"number for a boolean":   {"  enabled: 1\n", "2:12 model_training.enabled must be true or false, not a whole number"},
 		"text for a list":        {gpu + "      packages: torch\n", "6:17 model_training.backends.gpu.packages must be a list, not text"},

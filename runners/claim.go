@@ -156,7 +156,7 @@ func (s *Supervisor) jobOf(ctx context.Context, id api.RunID) (*api.Job, error) 
 	}
 	spec.BundleDir, spec.Workdir, spec.EventsFile = "", "", ""
 	return &api.Job{
-		RunID: id, Lease: a.lease, Spec: spec, GraceSeconds: s.o.Config.ModelTraining.GraceSeconds,
+		RunID: id, Lease: a.lease, Spec: spec, GraceSeconds: s.grace().Seconds(),
 		HeartbeatTimeoutS: s.heartbeatTimeout(r.Backend).Seconds(), BundleDigest: r.BundleDigest, NextSeq: a.log.nextSeq(),
 	}, nil
 }

@@ -159,7 +159,7 @@ func (d desk) Heartbeat(ctx context.Context, job api.Job) (api.Answer, error) {
 
 func (d desk) answer(a *active) api.Answer {
 	return api.Answer{
-		Cancel: a.ending(), GraceSeconds: d.s.o.Config.ModelTraining.GraceSeconds, NextSeq: a.log.nextSeq(),
+		Cancel: a.ending(), GraceSeconds: d.s.grace().Seconds(), NextSeq: a.log.nextSeq(),
 	}
 }
 

@@ -140,6 +140,22 @@ func TestCancelWhileItTrains(t *testing.T) {
 	}
 }
 
+// Without a grace a worker that ignores TERM is killed at once, not after the time that an agent takes when it is told of none.
+func TestNoGrace(t *testing.T) {
+	c := runnertest.Study(t, "")
+	c.ModelTraining.GraceSeconds = 0
+	s := start(t, c, nil)
+	id := s.create(map[string]any{"stubborn": true, "gate": gate(t)})
+	s.awaitStep(id, "fitting")
+	began := time.Now()
+	_, err := s.Cancel(t.Context(), id)
+	must(t, err)
+	s.await(id, api.RunCancelled)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v, want at most a second and one for a busy machine", took)
+	}
+}
+
 func TestP7SilentWorkerMeetsTheWallLimit(t *testing.T) {
 	s := start(t, runnertest.Study(t, "  max_wall_seconds: 1\n"), nil)
 	id := s.create(map[string]any{"gate": gate(t), "silent": true, "stubborn": true})

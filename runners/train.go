@@ -130,13 +130,13 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (Runner, J
 	}
 	spec, err := readSpec(s.folder(a.id).spec())
 	if err != nil {
-		return runner, Job{Job: api.Job{RunID: a.id, GraceSeconds: s.o.Config.ModelTraining.GraceSeconds}}, fmt.Errorf("read the run's spec: %w", err)
+		return runner, Job{Job: api.Job{RunID: a.id, GraceSeconds: s.grace().Seconds()}}, fmt.Errorf("read the run's spec: %w", err)
 	}
 	spec.BundleDir, spec.Workdir, spec.EventsFile = "", "", ""
 	keep := context.WithoutCancel(ctx)
 	return runner, Job{
 		Job: api.Job{
-			RunID: a.id, Lease: a.lease, Spec: spec, GraceSeconds: s.o.Config.ModelTraining.GraceSeconds,
+			RunID: a.id, Lease: a.lease, Spec: spec, GraceSeconds: s.grace().Seconds(),
 			HeartbeatTimeoutS: s.heartbeatTimeout(r.Backend).Seconds(), BundleDigest: r.BundleDigest, NextSeq: a.log.nextSeq(),
 		},
 		Backend: r.Backend, Host: a.host, Dir: string(s.folder(a.id)), Desk: desk{s: s}, Cancel: a.stop, Ended: a.done,
@@ -192,6 +192,7 @@ func (s *Supervisor) finishedWith(ctx context.Context, a *active) error {
 	}
 }
 
+// grace is never nothing: to an agent that means that nobody said how long it is.
 func (s *Supervisor) grace() time.Duration {
-	return project.Seconds(s.o.Config.ModelTraining.GraceSeconds)
+	return max(project.Seconds(s.o.Config.ModelTraining.GraceSeconds), time.Millisecond)
 }
