@@ -52,6 +52,7 @@ type annotator struct {
 	dir     string // below output_annotation_dir
 	user    string
 	machine string // what kind of machine it says it is; empty for people
+	strange int    // answered items that the data files do not have
 	votes   [][]vote
 	answers []answers
 }
@@ -141,6 +142,7 @@ func (p *stateParser) array(element func() error) error {
 func (p *stateParser) instance(id []byte) error {
 	it, known := p.items.find(id)
 	if !known {
+		p.out.strange++
 		return p.d.Skip() // an item that is no longer in the data files
 	}
 	for i := range p.pairs {

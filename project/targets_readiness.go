@@ -17,6 +17,7 @@ type Readiness struct {
 	NAgreed  int            // labelled items on which one answer has more votes than any other
 	Splits   map[string]int // labelled items of each split
 	Warnings []string       // whose labels are missing, what was left out
+	strange  int            // answers for items that the data files do not have
 }
 
 // Readiness tells of each named scheme whether it can be trained now, or of all schemes of the config when none is named. It is cheap: it is
@@ -67,8 +68,11 @@ func (s *Study) CheckTrainable(ctx context.Context, schemes []string) error {
 		return nil
 	}
 	hint := "label more items; the Training page shows the counts of each scheme"
-	if ready[0].NItems == 0 {
+	switch {
+	case ready[0].NItems == 0:
 		hint = "look at data_files in the config: they hold no item"
+	case ready[0].NLabeled == 0 && ready[0].strange > 0:
+		hint = "look at data_files and item_properties.id_key in the config: the ids have to be those that were annotated"
 	}
 	return api.Invalidf("nothing_to_train", "%s", strings.Join(texts, " ")).WithProblems(problems...).WithHint("%s", hint)
 }
@@ -119,6 +123,9 @@ func (s *Study) ready(ctx context.Context, v *view, x api.Scheme) (Readiness, er
 		return cmp.Or(cmp.Compare(b.N, a.N), t.q.compare(a.Label, b.Label))
 	})
 	r.Warnings = slices.Concat(v.warnings, t.warnings, t.left.warnings(t.q.Name))
+	for _, a := range v.people {
+		r.strange += a.strange
+	}
 	r.Reason = r.reason(t.named(seen), t.named(trained))
 	r.Trainable = r.Reason == ""
 	return r, nil
@@ -139,6 +146,9 @@ func (r Readiness) reason(seen, trained []string) string {
 	switch {
 	case r.NItems == 0:
 		return "The study has no items: its data files are empty."
+	case r.NLabeled == 0 && r.NUnlabeled == r.NItems && r.strange > 0:
+		return fmt.Sprintf("Nobody has answered %q for one of the %d items in the data files; the annotators' files have answers for %d items with other ids.",
+			r.Name, r.NItems, r.strange)
 	case r.NLabeled == 0 && r.NUnlabeled == r.NItems:
 		return fmt.Sprintf("Nobody has answered %q yet: 0 of %d items are labelled.", r.Name, r.NItems)
 	case r.NLabeled == 0:

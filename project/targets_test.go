@@ -112,6 +112,7 @@ func TestNothingToTrain(t *testing.T) {
 		says   []string
 	}{
 		{"no items", `[]`, "", nil, []string{"no items"}},
+		{"other ids", `[{"id":"1","text":"A"},{"id":"2","text":"B"}]`, "", map[string]map[string]string{"ann": {"a": radio("mood", "good"), "b": radio("mood", "bad")}}, []string{"2 items in the data files", "2 items with other ids"}},
 		{"zero labels", "", "", nil, []string{"Nobody has answered", "0 of 5"}},
 		{"all labels empty", "", "", map[string]map[string]string{"ann": {"a": own, "b": own}}, []string{"2 of 5", "none of the answers"}},
 		{"all annotators disagree", "", "", map[string]map[string]string{"ann": {"a": radio("mood", "good"), "b": radio("mood", "bad")}, "bob": {"a": radio("mood", "bad"), "b": radio("mood", "mixed")}}, []string{"disagree", "2 of 5"}},
@@ -138,7 +139,7 @@ func TestNothingToTrain(t *testing.T) {
 			}
 			err := s.CheckTrainable(context.Background(), []string{"mood"})
 			refused(t, err, "nothing_to_train", append(c.says, ready.Reason)...)
-			if hint := api.AsError(err).Hint; strings.Contains(hint, "label more") == (c.name == "no items") {
+			if hint := api.AsError(err).Hint; strings.Contains(hint, "label more") == (c.name == "no items" || c.name == "other ids") {
 				t.Errorf("hint %q", hint)
 			}
 			if p := api.AsError(err).Problems; len(p) != 1 || p[0].Path != "body.schemas[0]" {
