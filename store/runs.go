@@ -53,7 +53,7 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		return Run{}, err
 	}
 	if r.StartedAt != nil && r.FinishedAt != nil {
-		d := *r.FinishedAt - *r.StartedAt
+		d := max(*r.FinishedAt-*r.StartedAt, 0) // the clock may have been set back
 		r.Duration = &d
 	}
 	return r, nil

@@ -179,6 +179,20 @@ func TestDatabasesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// A clock that is set back during a run makes no negative duration.
+func TestClockIsSetBack(t *testing.T) {
+	db := mustOpen(t)
+	id := mustRun(t, db, api.RunEvaluating)
+	started, finished := 2000.0, 1000.0
+	must(t, db.UpdateRun(t.Context(), id, store.RunUpdate{StartedAt: &started}))
+	must(t, db.MoveRun(t.Context(), id, api.RunEvaluating, api.RunSuccess, store.RunUpdate{FinishedAt: &finished}))
+	r, err := db.RunByID(t.Context(), id)
+	must(t, err)
+	if r.Duration == nil || *r.Duration != 0 {
+		t.Errorf("got a duration of %v, want 0", r.Duration)
+	}
+}
+
 func TestMoveRunLetsOneWin(t *testing.T) {
 	db := mustOpen(t)
 	id := mustRun(t, db, api.RunQueued)
