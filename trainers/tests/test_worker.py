@@ -37,7 +37,8 @@ def test_result_says_what_ran(run):
 def test_result_is_fit_for_its_reader(run):
     run.bundle(train=moods(4))
     body = (
-        "yield done(metrics={'n_train': True, 'train_loss': float('nan'), 'big': 10 ** 400, 'text': '0.5', 'odd': {}, 'none': None},"
+        "yield done(metrics={'n_train': True, 'train_loss': float('nan'), 'big': 10 ** 400, 'text': '0.5',"
+        " 'odd': {}, 'none': None},"
         " label_order=[1.0, 'b'], notes=[2], metrics_by_schema={'mood': {'train_x': 'y', 'train_z': 3}})"
     )
     out = run.train("odd", trainers_dir=run.study_trainer("odd", body))
