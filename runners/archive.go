@@ -14,6 +14,7 @@ import (
 
 	"potato/api"
 	"potato/project"
+	"potato/trainers"
 )
 
 // Archive is a run's packed bundle, open for reading.
@@ -60,29 +61,12 @@ const bundledTrainers = "trainers"
 
 // copyTrainers copies the Python files of a folder; the folder may be none.
 func copyTrainers(from, to string) error {
-	if from == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".py") {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(from, e.Name()))
-		if err == nil {
-			err = os.MkdirAll(to, 0o700)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)
-		}
-		if err != nil {
+	return trainers.EachStudyFile(from, func(name string, content []byte) error {
+		if err := os.MkdirAll(to, 0o700); err != nil {
 			return err
 		}
-	}
-	return nil
+		return os.WriteFile(filepath.Join(to, name), content, 0o600)
+	})
 }
 
 // Archive opens the run's packed bundle for the agent that has the run. While it is built the answer is kept back for a

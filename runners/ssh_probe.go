@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -239,21 +237,5 @@ func eachCodeFile(c *project.Config, add func(name string, content []byte) error
 	if err := trainers.CheckDir(dir, c.OutputPath()); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".py") {
-			continue
-		}
-		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
-		if err := add("study/"+e.Name(), content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return trainers.EachStudyFile(dir, func(name string, content []byte) error { return add("study/"+name, content) })
 }

@@ -89,3 +89,28 @@ func below(path, folder string) bool {
 func refuse(format string, args ...any) *api.Error {
 	return api.Invalidf("trainers_dir", format, args...)
 }
+
+// EachStudyFile calls fn for the Python files of a study's trainers_dir, which are what travels to other machines; no
+// folder has none. Whether the folder may be trusted is CheckDir's to say.
+func EachStudyFile(dir string, fn func(name string, content []byte) error) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".py") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		if err := fn(entry.Name(), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
