@@ -1,11 +1,11 @@
-import { CloseButton, SegmentedControl, TextInput } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Empty } from "@/ui/empty";
-import { Icon } from "@/ui/icons";
 import { Loaded } from "@/ui/loaded";
 import { Panel } from "@/ui/panel";
+import { SearchBox } from "@/ui/search-box";
 import { DownloadLog } from "./download-log";
 import { LogLines } from "./log-lines";
 import { LogMatches } from "./log-matches";
@@ -49,17 +49,11 @@ export function LogTab({ runId, final, source, line, onPlace, remote }: LogTabPr
           value={source}
           onChange={(value) => onPlace(readSource(value))}
         />
-        <TextInput
-          type="search"
-          aria-label="Search the log"
+        <SearchBox
+          label="Search the log"
           placeholder="Search the log ( / )"
-          data-shortcut="search"
-          leftSection={<Icon name="search" />}
-          rightSection={
-            typed !== "" && <CloseButton aria-label="Clear the search" size="sm" onClick={() => setTyped("")} />
-          }
-          value={typed}
-          onChange={(e) => setTyped(e.currentTarget.value)}
+          typed={typed}
+          onType={setTyped}
           className={classes.search}
         />
       </div>

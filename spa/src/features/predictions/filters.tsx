@@ -1,8 +1,8 @@
-import { Autocomplete, CloseButton, Select, Switch, TextInput } from "@mantine/core";
+import { Autocomplete, Select, Switch } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import type { Run } from "@/client/schema";
-import { Icon } from "@/ui/icons";
+import { SearchBox } from "@/ui/search-box";
 import { isSplit, type PredictionFilter, splitWords } from "./prediction-filter";
 import classes from "./predictions-tab.module.css";
 
@@ -110,15 +110,11 @@ function Typed({ label, options, value, onChange }: TypedProps) {
 function Search({ value, onSearch }: { value: string; onSearch: (q: string) => void }) {
   const [typed, type] = useTyped(value, onSearch);
   return (
-    <TextInput
-      type="search"
-      aria-label="Search predictions"
+    <SearchBox
+      label="Search predictions"
       placeholder="Search text or id ( / )"
-      data-shortcut="search"
-      leftSection={<Icon name="search" />}
-      rightSection={typed !== "" && <CloseButton aria-label="Clear the search" size="sm" onClick={() => type("")} />}
-      value={typed}
-      onChange={(e) => type(e.currentTarget.value)}
+      typed={typed}
+      onType={type}
       className={classes.search}
     />
   );

@@ -1,12 +1,12 @@
-import { Button, CloseButton, Group, Select, TextInput } from "@mantine/core";
+import { Button, Group, Select } from "@mantine/core";
 import { useDebouncedCallback, useMediaQuery } from "@mantine/hooks";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Empty } from "@/ui/empty";
 import { count, counted } from "@/ui/format";
-import { Icon } from "@/ui/icons";
 import { Loaded } from "@/ui/loaded";
 import { Panel } from "@/ui/panel";
+import { SearchBox } from "@/ui/search-box";
 import { bestRuns } from "./held-out";
 import { type RunFilter, runsQuery } from "./queries";
 import { RunCards } from "./run-cards";
@@ -135,15 +135,11 @@ function Search({ value, onSearch }: { value: string; onSearch: (q: string) => v
     send(q);
   };
   return (
-    <TextInput
-      type="search"
-      aria-label="Search runs"
+    <SearchBox
+      label="Search runs"
       placeholder="Search runs ( / )"
-      data-shortcut="search"
-      leftSection={<Icon name="search" />}
-      rightSection={typed !== "" && <CloseButton aria-label="Clear the search" size="sm" onClick={() => type("")} />}
-      value={typed}
-      onChange={(e) => type(e.currentTarget.value)}
+      typed={typed}
+      onType={type}
       className={classes.search}
     />
   );
