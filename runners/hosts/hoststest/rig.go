@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -158,7 +157,7 @@ MaxSessions 20
 		return err
 	}
 	cmd := exec.Command(sshd, "-D", "-f", file, "-E", r.path(name+".log"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = childAttr()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
