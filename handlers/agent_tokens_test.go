@@ -3,6 +3,8 @@ package handlers_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -78,12 +80,19 @@ func (l *lab) nowhere(secret string) {
 		l.t.Error("a token is in the server's log")
 	}
 	must(l.t, filepath.Walk(l.config.TrainingPath(), func(path string, info os.FileInfo, err error) error {
+		// Python renames its bytecode while we look: a name that is gone holds nothing, its new one is looked at in turn.
+		if errors.Is(err, fs.ErrNotExist) && path != l.config.TrainingPath() {
+			return nil
+		}
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		if strings.Contains(string(text), secret) {
 			l.t.Errorf("a token is in %s", path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		return err
 	}))
