@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -78,7 +79,13 @@ func (d *DB) Runs(ctx context.Context, f RunFilter) ([]Run, string, error) {
 	}
 	by = fmt.Sprintf(" ORDER BY %s %s, seq %s", key, order, order)
 	page += fmt.Sprintf("%s LIMIT %d", by, limit+1)
-	rows, err := d.r.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE seq IN (`+page+`)`+by, args...)
+	// One look at the database for both questions: the last run of the page may be changed or deleted meanwhile.
+	tx, err := d.r.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, "", fmt.Errorf("list runs: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it has only read
+	rows, err := tx.QueryContext(ctx, `SELECT `+runColumns+` FROM runs WHERE seq IN (`+page+`)`+by, args...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}
@@ -89,7 +96,7 @@ func (d *DB) Runs(ctx context.Context, f RunFilter) ([]Run, string, error) {
 	runs = runs[:limit]
 	last := runs[limit-1]
 	c := runCursor{Sort: f.Sort, Seq: last.Seq}
-	if err := d.r.QueryRowContext(ctx, `SELECT `+key+` FROM runs WHERE seq = ?`, last.Seq).Scan(&c.Key); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT `+key+` FROM runs WHERE seq = ?`, last.Seq).Scan(&c.Key); err != nil {
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}
 	next, err := c.text()

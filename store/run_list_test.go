@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -52,6 +53,38 @@ func TestRunsPagesHoldEveryRunOnce(t *testing.T) {
 			if len(got) != len(made) || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(made) {
 				t.Errorf("sort %q: got %d runs, want each of %d once", f.Sort, len(got), len(made))
 			}
+		}
+	}
+}
+
+// The last run of a page is deleted while the page is read: the list is of before or of after, never an error (T44).
+func TestRunsListedWhileTheyAreDeleted(t *testing.T) {
+	db := mustOpen(t)
+	var made []api.RunID
+	for range 300 {
+		made = append(made, mustRun(t, db, api.RunSuccess))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, id := range slices.Backward(made) {
+			if err := db.DeleteRun(context.Background(), id); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { <-done })
+	for left := true; left; {
+		select {
+		case <-done:
+			left = false
+		default:
+		}
+		runs, next, err := db.Runs(t.Context(), store.RunFilter{Limit: 1})
+		must(t, err)
+		if next != "" && len(runs) != 1 {
+			t.Fatalf("got %d runs and a next page", len(runs))
 		}
 	}
 }
