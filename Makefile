@@ -85,7 +85,7 @@ e2e: build $(STAMPS)/venv $(STAMPS)/tools $(STAMPS)/peer $(STAMPS)/debian $(TOOL
 test-all: export POTATO_TEST_ALL := 1
 test-all: test ## The same with every Python and the long runs: 100 kills, race detector
 	@scripts/python-tests.sh 3.9 3.10 3.11 3.12
-	go test -race -timeout 30m ./agent/... ./runners/... ./store/... ./handlers/...
+	go test -race -timeout 30m ./agent/... ./runners/... ./supervisor/... ./store/... ./handlers/...
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint $(STAMPS)/npm ## Formatting, linters, import directions, stale generated files

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 // texts are the fields with an enum whose type is string, and where their values come from.
@@ -20,7 +20,7 @@ var texts = map[string][]string{
 	"PredictionRow.Split":         {api.SplitVal, api.SplitTest, api.SplitUnlabeled},
 	"Trainer.Source":              {"built-in", "study"},
 	"createRunInput.Client":       {string(api.TriggerPage), string(api.TriggerAPI)},
-	"getRunLogInput.Source":       {string(runners.LogEvents), string(runners.LogStdout), string(runners.LogStderr), string(runners.LogAgent)},
+	"getRunLogInput.Source":       {string(supervisor.LogEvents), string(supervisor.LogStdout), string(supervisor.LogStderr), string(supervisor.LogAgent)},
 	"health.Status":               {"ok"},
 	"listPredictionsInput.Format": {"json", "ndjson", "csv"},
 	"listPredictionsInput.Split":  {api.SplitVal, api.SplitTest, api.SplitUnlabeled},

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 // AgentPrefix is where the agents' routes live. No admin route takes an agent's token, and none of these the admin's key.
@@ -54,8 +54,8 @@ func (Patient) Resolve(ctx huma.Context) []error {
 type agentKey struct{}
 
 // agentOf is whose token the request came with.
-func agentOf(ctx context.Context) runners.Agent {
-	who, _ := ctx.Value(agentKey{}).(runners.Agent)
+func agentOf(ctx context.Context) supervisor.Agent {
+	who, _ := ctx.Value(agentKey{}).(supervisor.Agent)
 	return who
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"potato/agent/agenttest"
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 // Numbers of the past are ignored, those after a gap are not taken, and the log has each event once.
@@ -88,7 +88,7 @@ func TestProgressIsBounded(t *testing.T) {
 
 // G6, H8: a cancel is told at once to a heartbeat that waits, and with every later answer; the run ends with the agent's word.
 func TestCancelReachesTheAgent(t *testing.T) {
-	l := serveLab(t, "", func(o *runners.Options) { o.HeartbeatWait = 20 * time.Second })
+	l := serveLab(t, "", func(o *supervisor.Options) { o.HeartbeatWait = 20 * time.Second })
 	w := running(l, nil)
 	told := make(chan answer, 1)
 	began := time.Now()
@@ -329,7 +329,7 @@ func TestAgentsClockIsWrong(t *testing.T) {
 // An agent that gives up before the bundle is there ends the run with its own reason.
 func TestFinishWhileBuilding(t *testing.T) {
 	g := &gates{}
-	l := serveLab(t, "", func(o *runners.Options) { o.Hold = g.hold })
+	l := serveLab(t, "", func(o *supervisor.Options) { o.Hold = g.hold })
 	open := g.shut(api.RunBuilding)
 	id := l.on("lab", nil)
 	w := l.agent("lab", "a").claim("c")

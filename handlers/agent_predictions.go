@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 const ndjson = "application/x-ndjson"
@@ -56,7 +56,7 @@ func (h *Handlers) registerAgentPredictions(a huma.API) {
 }
 
 func (h *Handlers) putJobPredictions(ctx context.Context, in *JobUpload) (*body[api.UploadOffset], error) {
-	up := runners.Upload{Size: -1}
+	up := supervisor.Upload{Size: -1}
 	if in.r.ContentLength >= 0 && !in.packed() {
 		up.Size = in.r.ContentLength
 	}
@@ -64,7 +64,7 @@ func (h *Handlers) putJobPredictions(ctx context.Context, in *JobUpload) (*body[
 }
 
 func (h *Handlers) patchJobPredictions(ctx context.Context, in *uploadPartInput) (*body[api.UploadOffset], error) {
-	return h.upload(ctx, &in.JobUpload, runners.Upload{Part: true, Offset: in.Offset, Size: in.Length})
+	return h.upload(ctx, &in.JobUpload, supervisor.Upload{Part: true, Offset: in.Offset, Size: in.Length})
 }
 
 func (h *Handlers) headJobPredictions(ctx context.Context, in *JobPath) (*offsetOutput, error) {
@@ -75,7 +75,7 @@ func (h *Handlers) headJobPredictions(ctx context.Context, in *JobPath) (*offset
 	return &offsetOutput{Offset: have.Offset}, nil
 }
 
-func (h *Handlers) upload(ctx context.Context, in *JobUpload, up runners.Upload) (*body[api.UploadOffset], error) {
+func (h *Handlers) upload(ctx context.Context, in *JobUpload, up supervisor.Upload) (*body[api.UploadOffset], error) {
 	requestOf(ctx).stream = true
 	if kind, _, _ := strings.Cut(in.r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), ndjson) {
 		return nil, document(http.StatusUnsupportedMediaType, "Predictions are "+ndjson)

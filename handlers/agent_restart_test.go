@@ -24,13 +24,14 @@ import (
 	"potato/runners"
 	"potato/runners/runnertest"
 	"potato/store"
+	"potato/supervisor"
 )
 
 // restart is the next server on the same study; tokens and leases are as the last one left them.
-func (w *worker) restart(adapt func(*runners.Options)) *worker {
+func (w *worker) restart(adapt func(*supervisor.Options)) *worker {
 	w.t.Helper()
 	w.leave()
-	s := serveStudy(w.t, w.config, func(o *runners.Options) {
+	s := serveStudy(w.t, w.config, func(o *supervisor.Options) {
 		o.Runners[api.BackendAgent] = runners.NewPoll(runners.PollOptions{DB: o.DB})
 		o.BundleWait = 20 * time.Millisecond
 		if adapt != nil {
@@ -65,7 +66,7 @@ func TestNextServerGoesOn(t *testing.T) {
 		l := serveLab(t, "", nil)
 		id := l.on("lab", nil)
 		w := l.agent("lab", "a").claim("c")
-		v := w.restart(func(o *runners.Options) { o.ClaimTimeout = time.Second })
+		v := w.restart(func(o *supervisor.Options) { o.ClaimTimeout = time.Second })
 		v.await(id, api.RunQueued)
 		v.id = "b"
 		v.claim("d").say("POST", "heartbeat", nil).ok(t, 200)
@@ -75,7 +76,7 @@ func TestNextServerGoesOn(t *testing.T) {
 	t.Run("running", func(t *testing.T) {
 		w := running(serveLab(t, "", nil), nil)
 		w.tell(event(1, api.EventStatus, func(e *api.Event) { e.Step = "fitting" }), event(2, api.EventStatus, nil))
-		v := w.restart(func(o *runners.Options) { o.ClaimTimeout = 50 * time.Millisecond })
+		v := w.restart(func(o *supervisor.Options) { o.ClaimTimeout = 50 * time.Millisecond })
 		a := v.tell(event(2, api.EventStatus, nil), event(3, api.EventLog, func(e *api.Event) { e.Level, e.Msg = "info", "after" }))
 		if a.NextSeq != 4 {
 			t.Errorf("got %+v", a)
@@ -116,7 +117,7 @@ func TestNextServerGoesOn(t *testing.T) {
 	})
 	t.Run("finished, and not evaluated", func(t *testing.T) {
 		g := &gates{}
-		w := running(serveLab(t, "", func(o *runners.Options) { o.Hold = g.hold }), nil)
+		w := running(serveLab(t, "", func(o *supervisor.Options) { o.Hold = g.hold }), nil)
 		g.shut(api.RunEvaluating) // until the server goes down
 		w.tell(event(1, api.EventResult, func(e *api.Event) { e.Status = "success" }))
 		w.put(nil).ok(t, 200)
@@ -150,7 +151,7 @@ func TestClaimBeforeTheServerLooked(t *testing.T) {
 	defer func() { must(t, db.Close()) }()
 	data := project.OpenStudy(c)
 	defer func() { must(t, data.Close()) }()
-	s, err := runners.New(runners.Options{Config: c, Study: data, DB: db, Python: runners.NewPython(c), Runners: map[api.BackendType]runners.Runner{
+	s, err := supervisor.New(supervisor.Options{Config: c, Study: data, DB: db, Python: runners.NewPython(c), Runners: map[api.BackendType]runners.Runner{
 		api.BackendLocal: &runnertest.Fake{}, api.BackendAgent: runners.NewPoll(runners.PollOptions{DB: db}),
 	}})
 	must(t, err)
@@ -177,7 +178,7 @@ func serveUntilKilled(path, address string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := runners.New(runners.Options{
+	s, err := supervisor.New(supervisor.Options{
 		Config: c, Study: project.OpenStudy(c), DB: db, Python: runners.NewPython(c), Log: log, LimitEvery: 20 * time.Millisecond,
 		Runners: map[api.BackendType]runners.Runner{
 			api.BackendLocal: &runnertest.Fake{Machine: &runnertest.Machine{}}, api.BackendAgent: runners.NewPoll(runners.PollOptions{DB: db}),
@@ -285,7 +286,7 @@ func TestServerIsKilledAgainAndAgain(t *testing.T) {
 	db, err := store.Open(t.Context(), c.TrainingPath(), time.Now)
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
-	issued, err := runners.Register(t.Context(), c, db, "lab")
+	issued, err := supervisor.Register(t.Context(), c, db, "lab")
 	must(t, err)
 	id := api.NewRunID(time.Now())
 	must(t, db.CreateRun(t.Context(), api.Run{

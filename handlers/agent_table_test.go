@@ -14,7 +14,7 @@ import (
 
 	"potato/agent/agenttest"
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 // gates hold runs in a state.
@@ -182,7 +182,7 @@ func TestStateTimesMessage(t *testing.T) {
 			t.Run(state+"/"+message, func(t *testing.T) {
 				t.Parallel()
 				g := &gates{}
-				l := serveLab(t, "  max_predictions_mb: 1\n", func(o *runners.Options) { o.Hold = g.hold })
+				l := serveLab(t, "  max_predictions_mb: 1\n", func(o *supervisor.Options) { o.Hold = g.hold })
 				checkCell(t, states[state](l, g), message, cells[message])
 			})
 		}
@@ -228,7 +228,7 @@ func checkCell(t *testing.T, w *worker, message, cell string) {
 // A lease goes back to the queue when nothing is heard of its agent, and the next one gets the run (DESIGN §3).
 func TestLeaseWithoutALifeSign(t *testing.T) {
 	t.Parallel()
-	l := serveLab(t, "", func(o *runners.Options) { o.ClaimTimeout = time.Second })
+	l := serveLab(t, "", func(o *supervisor.Options) { o.ClaimTimeout = time.Second })
 	id := l.on("lab", nil)
 	silent := l.agent("lab", "silent").claim("c1")
 	agenttest.Wait(t, "the run to go back", func() (bool, string) {
@@ -262,7 +262,7 @@ func TestLeaseWithoutALifeSign(t *testing.T) {
 // After the first word an agent has its heartbeat time-out, however long it does not fetch the bundle.
 func TestLifeSignKeepsTheLease(t *testing.T) {
 	t.Parallel()
-	l := serveLab(t, "", func(o *runners.Options) { o.ClaimTimeout = 300 * time.Millisecond })
+	l := serveLab(t, "", func(o *supervisor.Options) { o.ClaimTimeout = 300 * time.Millisecond })
 	id := l.on("lab", nil)
 	w := l.agent("lab", "a").claim("c")
 	w.say("POST", "heartbeat", nil).ok(t, 200)

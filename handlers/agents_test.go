@@ -24,6 +24,7 @@ import (
 	"potato/project"
 	"potato/runners"
 	"potato/runners/runnertest"
+	"potato/supervisor"
 )
 
 const labs = "  backends:\n    lab: {type: agent}\n    other: {type: agent}\n"
@@ -34,14 +35,14 @@ type lab struct {
 	tokens map[string]string
 }
 
-func serveLab(t testing.TB, training string, adapt func(*runners.Options)) *lab {
+func serveLab(t testing.TB, training string, adapt func(*supervisor.Options)) *lab {
 	t.Helper()
 	return serveLabOn(t, runnertest.Study(t, labs+training), adapt)
 }
 
-func serveLabOn(t testing.TB, c *project.Config, adapt func(*runners.Options)) *lab {
+func serveLabOn(t testing.TB, c *project.Config, adapt func(*supervisor.Options)) *lab {
 	t.Helper()
-	s := serveStudy(t, c, func(o *runners.Options) {
+	s := serveStudy(t, c, func(o *supervisor.Options) {
 		o.Runners[api.BackendAgent] = runners.NewPoll(runners.PollOptions{DB: o.DB})
 		o.HeartbeatWait, o.BundleWait = 200*time.Millisecond, 20*time.Millisecond
 		if adapt != nil {

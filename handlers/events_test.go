@@ -17,8 +17,8 @@ import (
 	"potato/agent/agenttest"
 	"potato/api"
 	"potato/handlers"
-	"potato/runners"
 	"potato/runners/runnertest"
+	"potato/supervisor"
 )
 
 // message is one of a stream.
@@ -149,7 +149,7 @@ func TestStreamResumesWithoutLoss(t *testing.T) {
 }
 
 func TestStreamGivesSignsOfLife(t *testing.T) {
-	s := serveStudy(t, runnertest.Study(t, ""), func(o *runners.Options) { o.LifeSign = 20 * time.Millisecond })
+	s := serveStudy(t, runnertest.Study(t, ""), func(o *supervisor.Options) { o.LifeSign = 20 * time.Millisecond })
 	params, open := s.gate()
 	id := s.train(params)
 	r := s.stream(run(id, "/events"))

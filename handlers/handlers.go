@@ -11,7 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"potato/project"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 // APIVersion is the version of the contract; it changes when the contract does, not with every build.
@@ -22,7 +22,7 @@ const Prefix = "/admin/training/api"
 
 // Options are what the handlers stand on. A zero Options is enough to describe the service, not to serve it.
 type Options struct {
-	Supervisor *runners.Supervisor
+	Supervisor *supervisor.Supervisor
 	AdminKey   project.Secret // empty: nobody is admin by key
 
 	// WeakKeyAnywhere takes a weak key from other machines too: the admin named the address to listen on.

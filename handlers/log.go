@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"potato/api"
-	"potato/runners"
+	"potato/supervisor"
 )
 
 type getRunLogInput struct {
@@ -24,8 +24,8 @@ func (h *Handlers) registerLog(a huma.API) {
 }
 
 func (h *Handlers) getRunLog(ctx context.Context, in *getRunLogInput) (*body[api.LogLines], error) {
-	lines, err := h.Supervisor.Log(ctx, in.RunID, runners.LogQuery{
-		Source: runners.LogSource(in.Source), From: in.From, Limit: in.Limit, Q: in.Q,
+	lines, err := h.Supervisor.Log(ctx, in.RunID, supervisor.LogQuery{
+		Source: supervisor.LogSource(in.Source), From: in.From, Limit: in.Limit, Q: in.Q,
 	})
 	return ok(lines), h.problem(ctx, err)
 }

@@ -20,6 +20,7 @@ import (
 	"potato/runners"
 	"potato/runners/runnertest"
 	"potato/store"
+	"potato/supervisor"
 )
 
 func TestMain(m *testing.M) {
@@ -41,17 +42,17 @@ func TestMain(m *testing.M) {
 type study struct {
 	*server
 	config     *project.Config
-	supervisor *runners.Supervisor
+	supervisor *supervisor.Supervisor
 	db         *store.DB
 	leave      func() // stops the supervisor, as a server does that goes down
 }
 
-func serveStudy(t testing.TB, c *project.Config, adapt func(*runners.Options)) *study {
+func serveStudy(t testing.TB, c *project.Config, adapt func(*supervisor.Options)) *study {
 	t.Helper()
 	db, err := store.Open(t.Context(), c.TrainingPath(), time.Now)
 	must(t, err)
 	data := project.OpenStudy(c)
-	o := runners.Options{
+	o := supervisor.Options{
 		Config: c, Study: data, DB: db, Python: runners.NewPython(c), LimitEvery: 20 * time.Millisecond, Version: "1.2.3",
 		Runners: map[api.BackendType]runners.Runner{api.BackendLocal: &runnertest.Fake{Machine: &runnertest.Machine{}}},
 		Log:     slog.New(slog.DiscardHandler),
@@ -59,7 +60,7 @@ func serveStudy(t testing.TB, c *project.Config, adapt func(*runners.Options)) *
 	if adapt != nil {
 		adapt(&o)
 	}
-	s, err := runners.New(o)
+	s, err := supervisor.New(o)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

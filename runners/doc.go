@@ -1,6 +1,5 @@
-// Package runners is where a run becomes work on a machine and comes back as scores: the supervisor with its queue,
-// states and the tail of a run, and one runner for each type of backend.
+// Package runners brings the agent to the machine that trains: one runner for each type of backend.
 //
-// The supervisor owns a run's state and never trains; a runner trains and knows no states. Between them stands the
-// agent's desk, which is the same for all backends.
+// A runner knows no states and stores nothing. The supervisor owns a run's state and hands the runner a Job; what the agent
+// has to say goes to its desk, which is the same for all backends.
 package runners

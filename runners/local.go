@@ -44,7 +44,7 @@ func (l *Local) Start(ctx context.Context, j Job) (api.Handle, error) {
 	if err != nil {
 		return api.Handle{}, fmt.Errorf("read the host's name: %w", err)
 	}
-	h := api.Handle{Backend: j.Backend, Dir: folder(j.Dir).job(), Host: host}
+	h := api.Handle{Backend: j.Backend, Dir: j.jobDir(), Host: host}
 	return h, j.Save(h)
 }
 
@@ -69,7 +69,7 @@ func (l *Local) work(ctx context.Context, j Job, h api.Handle) (agent.Options, e
 	}
 	return agent.Options{
 		Dir: h.Dir, Desk: j.Desk, Backend: j.Backend, Python: python, WorkerPath: worker,
-		Artifacts: folder(j.Dir).artifacts(), ArtifactURI: folder(j.Dir).artifacts(),
+		Artifacts: j.artifacts(), ArtifactURI: j.artifacts(),
 		Shim: l.o.Shim, Warm: l.o.Warm, Save: j.Save, Cancel: j.Cancel, Log: l.o.Log, Poll: l.o.Poll,
 	}, nil
 }

@@ -2,6 +2,7 @@ package runners
 
 import (
 	"context"
+	"path/filepath"
 
 	"potato/agent"
 	"potato/api"
@@ -66,3 +67,9 @@ type Job struct {
 	// Ended is closed when the desk has accepted the end of the job.
 	Ended <-chan struct{}
 }
+
+// artifacts is where the files that the worker leaves are kept.
+func (j Job) artifacts() string { return filepath.Join(j.Dir, "artifacts") }
+
+// jobDir is the job directory of a run that trains on this machine.
+func (j Job) jobDir() string { return filepath.Join(j.Dir, "job") }

@@ -13,6 +13,9 @@ import (
 	"potato/runners/hosts"
 )
 
+// MaxSkew is how far a machine's clock may be off before somebody is told.
+const MaxSkew = time.Minute
+
 // checkTime bounds a check, whatever the host does (H5). Closing, reporting and printing have the rest of the 20 s.
 const checkTime = 18 * time.Second
 
@@ -140,7 +143,7 @@ func judgeTrainers(r *report, b project.Backend, all []api.Trainer, wanted strin
 			r.MissingPackages = append(r.MissingPackages, api.MissingPackages{Trainer: t.Name, Packages: t.MissingPackages})
 			hint = fmt.Sprintf("point `python` at an interpreter that has %s, or list them under `packages`", strings.Join(t.MissingPackages, ", "))
 		}
-		r.add(level, "trainer", hint, "Trainer '%s' could not be imported: %s", t.Name, printable(t.UnavailableReason))
+		r.add(level, "trainer", hint, "Trainer '%s' could not be imported: %s", t.Name, api.Printable(t.UnavailableReason))
 	}
 	switch {
 	case wanted != "" && !known:
@@ -172,7 +175,7 @@ func judgeGPUs(r *report, b project.Backend, f hostFacts) (device string) {
 		r.add(api.CheckOK, "driver", "", "NVIDIA driver %s", driver)
 	}
 	if f.Torch.Error != "" {
-		r.add(api.CheckWarn, "torch", "look at the installation of torch there", "torch there cannot be used: %s", printable(f.Torch.Error))
+		r.add(api.CheckWarn, "torch", "look at the installation of torch there", "torch there cannot be used: %s", api.Printable(f.Torch.Error))
 	}
 	if !f.told["torch"] && f.told["python"] && f.pyCode == 0 {
 		r.add(api.CheckWarn, "torch", "", "torch there was not imported in time, so nobody knows whether it has kernels for the GPUs")
@@ -231,7 +234,7 @@ func (s *SSH) judgeClock(r *report, f hostFacts) {
 		return
 	}
 	off := time.Since(time.Unix(f.Time, 0)).Round(time.Second)
-	if off > maxSkew || off < -maxSkew {
+	if off > MaxSkew || off < -MaxSkew {
 		r.add(api.CheckWarn, "clock", "set the clocks by NTP; times in logs are the host's own", "the clock there is off by %s", (-off).String())
 		return
 	}

@@ -146,7 +146,7 @@ func (s *SSH) makeVenv(ctx context.Context, c *hosts.Conn, b project.Backend, f 
 	case err != nil:
 		return err
 	case why != "":
-		return api.Unavailablef("missing_dependency", "the environment for `packages` could not be made on %s: %s", b.Host, printable(why)).
+		return api.Unavailablef("missing_dependency", "the environment for `packages` could not be made on %s: %s", b.Host, api.Printable(why)).
 			WithHint("mend `packages`, or see why %s cannot reach the package index; agent.log has what pip said", b.Host)
 	case a.Code != 0:
 		return scriptFailed(b.Host, "make the environment for `packages`", a)
@@ -170,7 +170,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 			}
 			return len(p), nil
 		}
-		if text := printable(strings.TrimSpace(string(w.rest[:i]))); text != "" {
+		if text := api.Printable(strings.TrimSpace(string(w.rest[:i]))); text != "" {
 			w.line(text)
 		}
 		w.rest = w.rest[i+1:]

@@ -94,7 +94,7 @@ type sizedFile struct {
 
 // fetch copies the artifacts, each checked against the digest of the file it was sent from.
 func (s *SSH) fetch(ctx context.Context, c *hosts.Conn, b project.Backend, j Job, h api.Handle) (large []sizedFile, err error) {
-	dir := folder(j.Dir).artifacts()
+	dir := j.artifacts()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (r *receiver) receive() error {
 	for _, l := range first.Large {
 		name, _ := l[0].(string)
 		size, _ := l[1].(float64)
-		r.large = append(r.large, sizedFile{printable(name), int64(size)})
+		r.large = append(r.large, sizedFile{api.Printable(name), int64(size)})
 	}
 	for {
 		rec, err := r.record()
@@ -221,7 +221,7 @@ func (r *receiver) record() (rec fetchRecord, err error) {
 // file takes one file. What is there of it is hashed again: a copy that goes on must be as good as a whole one.
 func (r *receiver) file(rec fetchRecord) error {
 	if !fs.ValidPath(rec.Path) || rec.Size < rec.Offset || rec.Offset < 0 {
-		return api.Unavailablef("bad_artifact", "the host sent a file of the name %q, which is none", printable(rec.Path))
+		return api.Unavailablef("bad_artifact", "the host sent a file of the name %q, which is none", api.Printable(rec.Path))
 	}
 	if dir := path.Dir(rec.Path); dir != "." {
 		if err := r.root.MkdirAll(dir, 0o700); err != nil {
@@ -260,7 +260,7 @@ func (r *receiver) file(rec fetchRecord) error {
 	rec2, err := r.record()
 	if err == nil && rec2.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
 		// From its beginning, the next time.
-		return errors.Join(api.Unavailablef("bad_artifact", "%s arrived damaged", printable(rec.Path)).WithHint("copy the artifacts again"), r.root.Remove(rec.Path))
+		return errors.Join(api.Unavailablef("bad_artifact", "%s arrived damaged", api.Printable(rec.Path)).WithHint("copy the artifacts again"), r.root.Remove(rec.Path))
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (a smiAnswer) gpus(host string) ([]hostGPU, error) {
 }
 
 func probeFailed(host, why string) *api.Error {
-	return WithHint(api.Unavailablef("gpu_probe_failed", "nvidia-smi on %s failed: %s", host, printable(why)))
+	return WithHint(api.Unavailablef("gpu_probe_failed", "nvidia-smi on %s failed: %s", host, api.Printable(why)))
 }
 
 // readGPU reads index, name, uuid, total and free memory, utilisation, capability, driver; the last two may be missing. Names
@@ -78,7 +78,7 @@ func readGPU(line string) (hostGPU, bool) {
 	if err != nil {
 		return hostGPU{}, false
 	}
-	g := hostGPU{Index: index, Name: printable(f[1]), UUID: f[2], TotalMB: smiNumber(f[3]), FreeMB: smiNumber(f[4]), Used: smiNumber(f[5])}
+	g := hostGPU{Index: index, Name: api.Printable(f[1]), UUID: f[2], TotalMB: smiNumber(f[3]), FreeMB: smiNumber(f[4]), Used: smiNumber(f[5])}
 	if len(f) > 6 && !strings.HasPrefix(f[6], "[") {
 		g.Capability = strings.TrimSpace(f[6])
 	}

@@ -85,7 +85,7 @@ func scriptFailed(host, what string, a hosts.Answer) *api.Error {
 	if why == "" {
 		why = fmt.Sprintf("exit status %d", a.Code)
 	}
-	return WithHint(api.Unavailablef(code, "cannot %s on %s: %s", what, host, printable(why)))
+	return WithHint(api.Unavailablef(code, "cannot %s on %s: %s", what, host, api.Printable(why)))
 }
 
 func lastOf(text string) string {
@@ -192,7 +192,7 @@ func (f *hostFacts) pythonError(b project.Backend) error {
 	case f.tooOld != "":
 		return WithHint(api.Unavailablef("python_too_old", "%s on %s is Python %s; Python 3.8 or newer is needed", b.Python, b.Host, f.tooOld))
 	case f.pyCode != 0:
-		return api.Unavailablef("start_failed", "%s on %s could not run the worker: %s", b.Python, b.Host, printable(f.pyErr)).
+		return api.Unavailablef("start_failed", "%s on %s could not run the worker: %s", b.Python, b.Host, api.Printable(f.pyErr)).
 			WithHint("set `python` to a Python interpreter, 3.8 or newer, that works")
 	}
 	return nil

@@ -66,8 +66,8 @@ func TestSSHPackagesAreInstalledOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	package1 := filepath.Join(dir, filepath.Base(wheel(t)))
-	if out, err := exec.Command("cp", wheel(t), package1).CombinedOutput(); err != nil {
+	package1 := filepath.Join(dir, filepath.Base(runnertest.Wheel(t)))
+	if out, err := exec.Command("cp", runnertest.Wheel(t), package1).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	remote := "potato-" + filepath.Base(dir)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"potato/agent"
 	"potato/api"
 )
 
@@ -88,7 +89,7 @@ func (v *venv) make(ctx context.Context, base string, env []string, say func(ste
 		return v.failed(ctx, err, "missing_dependency", "pip could not install "+strings.Join(v.packages, ", "),
 			"mend `packages`, or see why this machine cannot reach the package index; agent.log has what pip said")
 	}
-	return writeFile(filepath.Join(v.dir, venvReady), nil)
+	return agent.WriteFile(filepath.Join(v.dir, venvReady), nil, true)
 }
 
 // parentPaths makes the packages of an interpreter that is itself an environment visible in the one made of it:

@@ -11,9 +11,9 @@ import (
 
 	"potato/api"
 	"potato/project"
-	"potato/runners"
 	"potato/runners/agents"
 	"potato/store"
+	"potato/supervisor"
 )
 
 type registerCommand struct {
@@ -51,7 +51,7 @@ func (c *registerCommand) Run(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	issued, err := runners.Register(ctx, config, db, c.Name)
+	issued, err := supervisor.Register(ctx, config, db, c.Name)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,12 @@ import (
 	"potato/runners"
 	"potato/runners/hosts"
 	"potato/store"
+	"potato/supervisor"
 )
 
 // openedStudy is what a server works on.
 type openedStudy struct {
-	supervisor *runners.Supervisor
+	supervisor *supervisor.Supervisor
 	db         *store.DB
 	data       *project.Study
 	warm       *agent.WarmPool
@@ -42,7 +43,7 @@ func openStudy(ctx context.Context, config *project.Config, closed, sshConfig st
 	places, err := backendRunners(config, python, s.warm, log, runners.PollOptions{DB: db, Closed: closed}, ssh)
 	if err == nil {
 		s.ssh, _ = places[api.BackendSSH].(*runners.SSH)
-		s.supervisor, err = runners.New(runners.Options{
+		s.supervisor, err = supervisor.New(supervisor.Options{
 			Config: config, Study: s.data, DB: db, Python: python, Log: log, Version: version, Runners: places,
 		})
 	}
@@ -96,5 +97,5 @@ func (c *checkCommand) check(ctx context.Context, config *project.Config) (_ api
 	if err != nil {
 		return api.CheckReport{}, err
 	}
-	return runners.CheckBackend(ctx, runners.Options{Config: config, Runners: places}, c.Name, api.CheckRequest{Trainer: c.Trainer})
+	return supervisor.CheckBackend(ctx, supervisor.Options{Config: config, Runners: places}, c.Name, api.CheckRequest{Trainer: c.Trainer})
 }
