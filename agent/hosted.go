@@ -35,10 +35,11 @@ type HostedJob struct {
 	Env         map[string]string `json:"env"` // of the worker, over what the login shell sets
 	NumThreads  int               `json:"num_threads"`
 	Device      string            `json:"device"`
-	GPUs        []string          `json:"gpus"`   // UUIDs: those to use when Pinned, else those that qualify, the best first
-	Pinned      bool              `json:"pinned"` // all of them, whoever else uses them
-	LossS       float64           `json:"loss_s"` // silence of the server after which the run is ended here (H11)
-	Keep        bool              `json:"keep"`   // the job directory stays
+	GPUs        []string          `json:"gpus"`            // UUIDs: those to use when Pinned, else those that qualify, the best first
+	Pinned      bool              `json:"pinned"`          // all of them, whoever else uses them
+	LossS       float64           `json:"loss_s"`          // silence of the server after which the run is ended here (H11)
+	Keep        bool              `json:"keep"`            // the job directory stays
+	Slurm       *SlurmConfig      `json:"slurm,omitempty"` // the worker is submitted to SLURM from here; nil: it is a process of this machine
 }
 
 // Hosted is the body of the hidden command "hosted": one job of a server that has logged in here. Its result is the exit

@@ -65,4 +65,7 @@ type Handle struct {
 	Pid       int    `json:"pid" doc:"Of the shim, which leads the worker's session"`
 	StartTime int64  `json:"start_time" doc:"Of that pid, in clock ticks since boot"`
 	Marker    string `json:"marker" doc:"Random; in the environment of every process of the job"`
+
+	SlurmJob     string `json:"slurm_job,omitempty" doc:"Id of the job in the scheduler, once it is known; then there is no pid"`
+	SlurmCluster string `json:"slurm_cluster,omitempty" doc:"Its cluster, where sbatch named one"`
 }
