@@ -26,6 +26,13 @@ func (h *Handlers) registerArtifacts(a huma.API) {
 	huma.Register(a, operation(http.MethodGet, "/runs/{run_id}/artifacts", "listRunArtifacts", "A run's model files", "artifacts",
 		http.StatusNotFound), h.listRunArtifacts)
 
+	again := operation(http.MethodPost, "/runs/{run_id}/artifacts", "copyRunArtifacts", "Copy a run's model files here again", "artifacts",
+		http.StatusNotFound, http.StatusConflict)
+	again.DefaultStatus = http.StatusAccepted
+	again.Description = "For a successful run whose files are not all here: goes on where the last copy broke off. The run's `step` says how " +
+		"far it is, `warnings` what went wrong, and `artifact_uri` names a folder of this server when all are here."
+	huma.Register(a, again, h.copyRunArtifacts)
+
 	get := operation(http.MethodGet, "/runs/{run_id}/artifact", "getRunArtifact", "One model file, as a download", "artifacts",
 		http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable)
 	get.Description = "Takes If-None-Match, If-Modified-Since, and Range (one range; several are answered with the whole file)."
@@ -41,6 +48,11 @@ func (h *Handlers) registerArtifacts(a huma.API) {
 func (h *Handlers) listRunArtifacts(ctx context.Context, in *RunPath) (*body[api.ArtifactList], error) {
 	list, err := h.Supervisor.Artifacts(ctx, in.RunID)
 	return ok(list), h.problem(ctx, err)
+}
+
+func (h *Handlers) copyRunArtifacts(ctx context.Context, in *RunPath) (*body[api.RunStarted], error) {
+	err := h.Supervisor.CopyArtifacts(ctx, in.RunID)
+	return ok(api.RunStarted{RunID: in.RunID, Started: true}), h.problem(ctx, err)
 }
 
 // getRunArtifact opens the file before it answers, so that a missing one is still a problem document.

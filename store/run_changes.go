@@ -15,7 +15,7 @@ type RunUpdate struct {
 	Host, Device, Step, Message     *string
 	Error, ErrorCode, Hint          *string
 	ModelVersion, BundleDigest      *string
-	ArtifactURI                     *string
+	ArtifactURI, CopyError          *string
 	StartedAt, FinishedAt           *float64
 	WaitingSince                    *float64
 	NTrain, NVal, NTest, NUnlabeled *int
@@ -141,7 +141,7 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	for column, v := range map[string]*string{
 		"host": up.Host, "device": up.Device, "step": up.Step, "message": up.Message, "error": up.Error,
 		"error_code": up.ErrorCode, "hint": up.Hint, "model_version": up.ModelVersion, "bundle_digest": up.BundleDigest,
-		"artifact_uri": up.ArtifactURI,
+		"artifact_uri": up.ArtifactURI, "copy_error": up.CopyError,
 	} {
 		add(column, v != nil, v)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"potato/api"
+	"potato/store"
 )
 
 // sums remembers the digests of files that have not changed: a model of gigabytes takes seconds.
@@ -28,14 +29,14 @@ type sumKey struct {
 	mtime int64
 }
 
-// Artifacts lists a run's files, also those that an agent has left on its own machine (G4).
+// Artifacts lists a run's files, also those that are on the machine that trained alone (G4, H7).
 func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactList, error) {
 	list := api.ArtifactList{Artifacts: []api.Artifact{}}
 	r, err := s.db.RunByID(ctx, id)
 	if err != nil {
 		return list, err
 	}
-	if list, err = s.artifactsHere(ctx, id); err != nil || !s.claimedByAgents(r.Backend) {
+	if list, err = s.artifactsHere(ctx, id); err != nil || !s.leftElsewhere(r) {
 		return list, err
 	}
 	err = readEvents(s.folder(id).file(eventsFile), 0, func(e api.Event) bool {
@@ -49,6 +50,15 @@ func (s *Supervisor) Artifacts(ctx context.Context, id api.RunID) (api.ArtifactL
 		return ctx.Err() == nil
 	})
 	return list, errors.Join(err, ctx.Err())
+}
+
+// leftElsewhere reports whether files of a run may lie on the machine that trained and nowhere else. A run without success
+// leaves none on a machine that this server goes to.
+func (s *Supervisor) leftElsewhere(r store.Run) bool {
+	if s.claimedByAgents(r.Backend) {
+		return true
+	}
+	return s.fetcher(r.Backend) != nil && r.Status == api.RunSuccess && r.ArtifactURI != s.folder(r.RunID).artifacts()
 }
 
 // artifactsHere lists the files of a run that are on this machine.

@@ -82,6 +82,12 @@ func (s *Supervisor) asPeopleSee(ctx context.Context, runs []store.Run) ([]api.R
 		if r.Pruned {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("its files and predictions were removed: retain_runs keeps those of the newest %d", s.o.Config.ModelTraining.RetainRuns))
 		}
+		if r.CopyError != "" {
+			r.Warnings = append(r.Warnings, r.CopyError)
+		}
+		if r.Status.Final() && !s.copying(r.RunID) {
+			r.Step = "" // of a copy that a restart cut off
+		}
 		seen[i] = withLists(r.Run)
 	}
 	return seen, nil

@@ -51,6 +51,7 @@ type Supervisor struct {
 	seen   *seenAgents
 	log    *slog.Logger
 	sums   sums
+	copies *copies
 	asks   chan chan struct{} // a look at the queue, answered when it was taken
 	freed  chan struct{}      // a place was freed
 	begun  chan struct{}      // closed when Run looks at the queue
@@ -94,7 +95,7 @@ func New(o Options) (*Supervisor, error) {
 		o.Hold = func(context.Context, api.RunID, api.RunStatus) {}
 	}
 	s := &Supervisor{
-		o: o, dir: dir, db: o.DB, hub: newHub(), claims: newClaims(), log: o.Log, asks: make(chan chan struct{}), freed: make(chan struct{}, 1),
+		o: o, dir: dir, db: o.DB, hub: newHub(), claims: newClaims(), copies: newCopies(), log: o.Log, asks: make(chan chan struct{}), freed: make(chan struct{}, 1),
 		begun: make(chan struct{}), used: make(chan struct{}, 1), left: make(chan struct{}), active: map[api.RunID]*active{},
 	}
 	s.seen = &seenAgents{now: s.seconds, new: map[seenKey]store.AgentSeen{}}
@@ -116,6 +117,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	work.Go(func() { s.retrainLoop(ctx) })
 	work.Go(func() { s.seenLoop(ctx) })
 	work.Go(func() { s.warmLoop(ctx) })
+	work.Go(func() { s.copyLoop(ctx) })
 	work.Go(func() { _, _ = s.o.Python.Trainers(ctx) }) // asked before the first run, which waits for the answer
 	close(s.begun)
 	tick := time.NewTicker(s.o.LimitEvery)

@@ -28,7 +28,7 @@ func (s *Supervisor) evaluate(ctx context.Context, a *active) {
 			s.log.Error("cannot store a warning", "run", a.id, "err", err)
 		}
 	}
-	warn("copying the artifacts", s.fetch(ctx, a))
+	warn("copying the artifacts", s.fetchOf(ctx, a))
 	warn("computing the scores", s.insist(ctx, "computing the scores", func() error { return s.score(ctx, a) }))
 	s.step(ctx, a, "publishing predictions")
 	warn("publishing the predictions", s.insist(ctx, "publishing the predictions", func() error {

@@ -6,6 +6,7 @@ import { useRunCurves } from "@/app/run-curves";
 import { useTitle } from "@/app/title";
 import type { Run } from "@/client/schema";
 import { FilesTab } from "@/features/artifacts/files-tab";
+import { backendsQuery } from "@/features/backends/queries";
 import { LogTab, readSource } from "@/features/log/log-tab";
 import { lastWordsQuery } from "@/features/log/queries";
 import { CurvesTab } from "@/features/metrics/curves-tab";
@@ -99,12 +100,27 @@ function RunView({ run }: { run: Run }) {
           />
         </Tabs.Panel>
         <Tabs.Panel value="files">
-          <FilesTab runId={run.run_id} final={final} uri={run.artifact_uri} />
+          <RunFiles run={run} final={final} />
         </Tabs.Panel>
         <Tabs.Panel value="details">
           <RunDetails run={run} />
         </Tabs.Panel>
       </Tabs>
     </>
+  );
+}
+
+function RunFiles({ run, final }: { run: Run; final: boolean }) {
+  const backends = useQuery(backendsQuery).data ?? [];
+  // The server itself can go to these; an agent's machine it cannot reach.
+  const reachable = backends.some((b) => b.name === run.backend && (b.type === "ssh" || b.type === "slurm"));
+  return (
+    <FilesTab
+      runId={run.run_id}
+      final={final}
+      uri={run.artifact_uri}
+      step={final ? run.step : ""}
+      canCopy={final && reachable}
+    />
   );
 }

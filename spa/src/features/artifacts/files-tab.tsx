@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { wordsOf } from "@/client/problem";
 import type { Artifact } from "@/client/schema";
 import { CopyButton } from "@/ui/copy";
 import { Empty } from "@/ui/empty";
@@ -9,18 +10,22 @@ import { Loaded } from "@/ui/loaded";
 import { Notice } from "@/ui/notice";
 import { Panel } from "@/ui/panel";
 import classes from "./files-tab.module.css";
-import { artifactLink, artifactsQuery } from "./queries";
+import { artifactLink, artifactsQuery, useCopyAgain } from "./queries";
 
 interface FilesTabProps {
   runId: string;
   final: boolean;
   /** Where the files lie that did not come to this server. */
   uri: string;
+  /** How far the copy of a finished run's files is; empty when none is under way. */
+  step: string;
+  /** Whether the server can go and get them. */
+  canCopy: boolean;
 }
 
 /** The files a run left: how big, their checksum, where they lie. */
-export function FilesTab({ runId, final, uri }: FilesTabProps) {
-  const query = useQuery(artifactsQuery(runId, final));
+export function FilesTab({ runId, final, uri, step, canCopy }: FilesTabProps) {
+  const query = useQuery(artifactsQuery(runId, final, step));
   return (
     <Panel title="Files" flush>
       <Loaded query={query} what="the files" height={240}>
@@ -33,7 +38,7 @@ export function FilesTab({ runId, final, uri }: FilesTabProps) {
             <>
               {files.some((f) => f.where === "host") && (
                 <div className={classes.notice}>
-                  <Notice title="Some files stayed on the machine that trained">{uri && <>They lie in {uri}</>}</Notice>
+                  <Elsewhere runId={runId} uri={uri} step={step} canCopy={canCopy} />
                 </div>
               )}
               <Files runId={runId} files={files} />
@@ -42,6 +47,21 @@ export function FilesTab({ runId, final, uri }: FilesTabProps) {
         }
       </Loaded>
     </Panel>
+  );
+}
+
+function Elsewhere({ runId, uri, step, canCopy }: Omit<FilesTabProps, "final">) {
+  const copy = useCopyAgain(runId);
+  const again = (
+    <Button variant="default" loading={copy.isPending} disabled={step !== ""} onClick={() => copy.mutate()}>
+      Copy again
+    </Button>
+  );
+  return (
+    <Notice title="Some files are on the machine that trained" action={canCopy && again}>
+      {step || (uri && <>They lie in {uri}</>)}
+      {copy.error && <div role="alert">{wordsOf(copy.error).message}</div>}
+    </Notice>
   );
 }
 
