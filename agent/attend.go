@@ -93,6 +93,7 @@ func (w *work) press(ctx context.Context) (leave bool) {
 	case time.Since(w.terminated) < end.grace || time.Since(w.killed) < killWait:
 		return false
 	default:
+		w.log.Warn("killing the worker, which did not leave within its grace")
 		w.killed = time.Now()
 	}
 	if err := w.o.Launcher.Signal(ctx, w.handle, sig); err != nil {

@@ -16,6 +16,7 @@ func (w *work) conclude(ctx context.Context, o outcome) error {
 	}
 	w.mu.Unlock()
 	close(w.hurry)
+	w.sayEnd(o.Finish)
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
@@ -24,6 +25,7 @@ func (w *work) conclude(ctx context.Context, o outcome) error {
 			return err
 		}
 	}
+	w.lastLines(ctx)
 	finish := func(ctx context.Context) error { return w.o.Desk.Finish(ctx, w.job, o.Finish) }
 	for {
 		armed := w.arm(ctx)
@@ -52,8 +54,10 @@ func (w *work) upload(ctx context.Context, o *outcome) error {
 	wanted := w.arm(ctx)
 	var err error
 	if !w.ending().any() {
-		err = w.insist(wanted, "predictions", func(ctx context.Context) error { return w.o.Desk.Predictions(ctx, w.job, o.Predictions) })
+		w.log.Debug("handing over the predictions")
+		err = w.insist(w.retries(wanted), "predictions", func(ctx context.Context) error { return w.o.Desk.Predictions(ctx, w.job, o.Predictions) })
 		if err == nil {
+			w.log.Debug("the server has the predictions")
 			return nil
 		}
 	}
@@ -68,6 +72,7 @@ func (w *work) upload(ctx context.Context, o *outcome) error {
 	case end.cancelled:
 		o.Finish.Cancelled = true
 	default:
+		w.log.Debug("the server refuses the predictions", "err", err)
 		refusal := w.failure(err).Finish
 		o.Finish.ErrorCode, o.Finish.Error, o.Finish.Hint = refusal.ErrorCode, refusal.Error, refusal.Hint
 	}

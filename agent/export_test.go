@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"os"
 
 	"potato/api"
@@ -78,4 +79,23 @@ func (d *Drainer) Drain(ctx context.Context, full bool) (diskFull bool, err erro
 func (d *Drainer) Events() ([]api.Event, error) {
 	d.w.out.file = d.file
 	return d.w.out.read(1)
+}
+
+// RunLogLines are the lines that an outbox in dir has of what say logs.
+func RunLogLines(dir string, say func(*slog.Logger)) (lines []string) {
+	out, err := openOutbox(dir, 1, 1)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer out.close()
+	say(newRunLogger(slog.New(slog.DiscardHandler), out))
+	for {
+		events, err := out.read(int64(len(lines)) + 1)
+		if err != nil || len(events) == 0 {
+			return lines
+		}
+		for _, e := range events {
+			lines = append(lines, e.Msg)
+		}
+	}
 }

@@ -48,7 +48,7 @@ type work struct {
 
 func newWork(ctx context.Context, job api.Job, o Options, own owner, out *outbox) *work {
 	w := &work{
-		o: o, job: job, log: o.Log.With("run", job.RunID), own: own, out: out,
+		o: o, job: job, log: newRunLogger(o.Log.With("run", job.RunID), out), own: own, out: out,
 		follow: follower{dir: o.Dir, logLimit: o.LogLimit, maxLine: maxLine, at: out.at},
 		end:    ending{grace: graceOf(job.GraceSeconds)}, contact: time.Now(), silence: o.ServerLossTimeout, sent: max(job.NextSeq, out.first),
 		answered: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}),
@@ -74,6 +74,7 @@ func newWork(ctx context.Context, job api.Job, o Options, own owner, out *outbox
 
 // run brings the job to its end from wherever it stands.
 func (w *work) run(ctx context.Context) error {
+	w.introduce()
 	o, err := w.outcome(ctx)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (w *work) start(ctx context.Context) error {
 		return context.Canceled
 	}
 	err := w.insist(stopping, "bundle", func(ctx context.Context) (err error) {
-		bundle, err = w.o.Desk.Bundle(withSteps(ctx, w.say), w.job, w.o.Dir)
+		bundle, err = w.o.Desk.Bundle(withSteps(w.retries(ctx), w.say), w.job, w.o.Dir)
 		return err
 	})
 	if err != nil {
@@ -196,6 +197,7 @@ func (w *work) start(ctx context.Context) error {
 		return err
 	}
 	w.handle = h
+	w.log.Debug("the worker is on its way", "pid", h.Pid)
 	return nil
 }
 
@@ -227,6 +229,7 @@ func (w *work) save(h api.Handle) error {
 
 // say puts a step of the agent's own into the run's events.
 func (w *work) say(step string) error {
+	w.log.Debug(step)
 	e := api.Event{V: 1, Event: api.EventStatus, T: now(), State: "running", Step: step}
 	return w.out.append(w.follow.record(e))
 }

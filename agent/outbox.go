@@ -51,8 +51,12 @@ type outbox struct {
 	size  int64
 	first int64   // seq of the first line
 	next  int64   // seq of the next one
+	owed  int64   // the number after the last line that the server must have; the agent's own log may be lost
 	index []int64 // where every 256th line begins
 	grown chan struct{}
+
+	sealed bool // nothing is added to the agent's own log any more
+	hushed bool // and nothing of it sent
 
 	at     position
 	result *api.Event // of the present attempt
@@ -69,7 +73,7 @@ func openOutbox(dir string, next int64, attempt int) (*outbox, error) {
 		return nil, err
 	}
 	o := &outbox{file: f, first: max(next, 1), grown: make(chan struct{}, 1)}
-	o.next, o.at.Attempt = o.first, max(attempt, 1)
+	o.next, o.owed, o.at.Attempt = o.first, o.first, max(attempt, 1)
 	if err := o.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read outbox: %w", err), f.Close())
 	}
@@ -105,14 +109,14 @@ func (o *outbox) load() error {
 
 // note takes a record into account that lies at the end of the file.
 func (o *outbox) note(rec record, n int64) {
-	if (o.next-o.first)%indexEvery == 0 {
-		o.index = append(o.index, o.size)
-	}
 	if rec.Attempt != o.at.Attempt {
 		o.result, o.failed = nil, nil
 	}
 	o.at = position{Attempt: rec.Attempt, Offset: rec.Offset}
-	o.next, o.size = o.next+1, o.size+n
+	o.count(n)
+	if rec.Event.Source != agentSource {
+		o.owed = o.next
+	}
 	switch rec.Event.Event {
 	case api.EventResult:
 		o.result = &rec.Event
@@ -121,12 +125,20 @@ func (o *outbox) note(rec record, n int64) {
 	}
 }
 
+// count takes a line of n bytes into account that lies at the end of the file.
+func (o *outbox) count(n int64) {
+	if (o.next-o.first)%indexEvery == 0 {
+		o.index = append(o.index, o.size)
+	}
+	o.next, o.size = o.next+1, o.size+n
+}
+
 // restart begins the file anew at a higher number, without losing the place in the worker's files.
 func (o *outbox) restart(next int64) error {
 	if err := o.file.Truncate(0); err != nil {
 		return err
 	}
-	o.size, o.index, o.first, o.next = 0, nil, next, next
+	o.size, o.index, o.first, o.next, o.owed = 0, nil, next, next, next
 	return o.append(record{Attempt: o.at.Attempt, Offset: o.at.Offset, Event: logEvent("warning", "The agent went on after its machine had lost some of its notes")})
 }
 
@@ -148,13 +160,49 @@ func (o *outbox) append(recs ...record) error {
 		}
 		ends[i] = buf.Len()
 	}
-	if _, err := o.file.WriteAt(buf.Bytes(), o.size); err != nil {
-		return errors.Join(fmt.Errorf("write outbox: %w", err), o.file.Truncate(o.size))
+	if err := o.write(buf.Bytes()); err != nil {
+		return err
 	}
 	began := 0
 	for i, rec := range recs {
 		o.note(rec, int64(ends[i]-began))
 		began = ends[i]
+	}
+	return nil
+}
+
+// remark appends a line of the agent's own log, at any time and from any goroutine. It leaves the place in the worker's
+// files as it is.
+func (o *outbox) remark(e api.Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sealed {
+		return nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(record{Seq: o.next, Attempt: o.at.Attempt, Offset: o.at.Offset, Event: e}); err != nil {
+		return fmt.Errorf("write outbox: %w", err)
+	}
+	if err := o.write(buf.Bytes()); err != nil {
+		return err
+	}
+	o.count(int64(buf.Len()))
+	return nil
+}
+
+// seal ends the agent's own log. With hush, what of it was not sent yet is not sent any more.
+func (o *outbox) seal(hush bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sealed, o.hushed = true, hush
+}
+
+// write writes lines at the end of the file, whole or not at all, and wakes the reader, who has to wait for the lock.
+func (o *outbox) write(lines []byte) error {
+	if _, err := o.file.WriteAt(lines, o.size); err != nil {
+		return errors.Join(fmt.Errorf("write outbox: %w", err), o.file.Truncate(o.size))
 	}
 	select {
 	case o.grown <- struct{}{}:
@@ -168,7 +216,7 @@ func (o *outbox) read(from int64) ([]api.Event, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	from = max(from, o.first)
-	if from >= o.next {
+	if from >= o.next || o.hushed && from >= o.owed {
 		return nil, nil
 	}
 	seq, at := o.readSeq, o.readAt
@@ -205,6 +253,13 @@ func (o *outbox) end() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.next
+}
+
+// needed is the number after the last event that the server must have before it hears of the end.
+func (o *outbox) needed() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.owed
 }
 
 func (o *outbox) close() error { return o.file.Close() }

@@ -31,6 +31,9 @@ func (w *work) send(ctx context.Context) {
 			return
 		}
 		if err == nil {
+			if pause.last > 0 {
+				w.log.Info("the server takes events again")
+			}
 			pause.reset()
 			select {
 			case <-ctx.Done():
@@ -129,7 +132,7 @@ func (w *work) watch(ctx context.Context) {
 	}
 }
 
-// flush waits until the server has every event.
+// flush waits until the server has every event, but for lines of the agent's own log.
 func (w *work) flush(ctx context.Context) error {
 	var seen int64
 	since := time.Now()
@@ -137,7 +140,7 @@ func (w *work) flush(ctx context.Context) error {
 		w.mu.Lock()
 		sent, end := w.sent, w.end
 		w.mu.Unlock()
-		if sent >= w.out.end() {
+		if sent >= w.out.needed() {
 			return nil
 		}
 		if sent != seen {

@@ -74,6 +74,7 @@ func (c *Client) download(ctx context.Context, job Job, d *download) error {
 		} else if e := AsError(err); e.Kind != KindUnavailable && e.Kind != KindTooMany && e.Kind != KindInternal {
 			return err
 		}
+		retrying(ctx, bundleName, err)
 		if have := d.have(); have != had {
 			had, since = have, time.Now()
 		}

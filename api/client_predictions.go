@@ -59,6 +59,7 @@ func (c *Client) Predictions(ctx context.Context, job Job, path string) error {
 	var cut *errCut
 	switch {
 	case HasCode(err, codeProxyLimit), errors.As(err, &cut) && ctx.Err() == nil:
+		retrying(ctx, predictionsDoc, err)
 		return u.chunks(ctx, 0, min(largestChunk, max(smallestChunk, st.Size()/2)))
 	case errors.As(err, &cut):
 		return cut.err
@@ -140,12 +141,14 @@ func (u *upload) chunks(ctx context.Context, at, size int64) error {
 		case HasCode(err, codeProxyLimit) && size <= smallestChunk:
 			return tooSmall(u.c.host()).WithCause(err)
 		case HasCode(err, codeProxyLimit):
+			retrying(ctx, predictionsDoc, err)
 			size = max(size/2, smallestChunk)
 		case errors.As(err, &cut):
 			had := u.offset(ctx)
 			if had <= at && (size <= smallestChunk || ctx.Err() != nil) {
 				return cut.err
 			}
+			retrying(ctx, predictionsDoc, cut.err)
 			if had <= at { // else only the answer was lost
 				size = max(size/2, smallestChunk)
 			}
