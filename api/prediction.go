@@ -11,7 +11,7 @@ type Prediction struct {
 // Payload is what was predicted: a label, or several for multi-label schemes, and the probability of each label.
 type Payload struct {
 	Label      string             `json:"label,omitempty"`
-	Labels     []string           `json:"labels,omitempty" doc:"Multi-label: the labels predicted, maybe none"`
+	Labels     []string           `json:"labels,omitzero" doc:"Multi-label: the labels predicted, maybe none"`
 	Confidence *float64           `json:"confidence" nullable:"true"`
 	Scores     map[string]float64 `json:"scores,omitempty" doc:"Probability of each label"`
 }

@@ -21,7 +21,7 @@ func ReadPredictions(r io.Reader) iter.Seq2[Prediction, error] {
 	return func(yield func(Prediction, error) bool) {
 		lines := bufio.NewReaderSize(r, 256<<10)
 		var long []byte
-		reader := predictionReader{d: pyjson.NewBytes(nil), schemas: map[string]string{}, labels: map[string]string{}}
+		reader := newPredictionReader()
 		for n := 1; ; n++ {
 			line, err := lines.ReadSlice('\n')
 			for long = long[:0]; errors.Is(err, bufio.ErrBufferFull) && len(long) < maxPredictionLine; {
@@ -68,6 +68,10 @@ type predictionReader struct {
 	labels  map[string]string
 }
 
+func newPredictionReader() *predictionReader {
+	return &predictionReader{d: pyjson.NewBytes(nil), schemas: map[string]string{}, labels: map[string]string{}}
+}
+
 func (r *predictionReader) read(line []byte) (Prediction, error) {
 	r.d.Reset(line)
 	var p Prediction
@@ -98,6 +102,18 @@ func (r *predictionReader) read(line []byte) (Prediction, error) {
 		return p, errors.New("instance_id or schema_name is missing")
 	}
 	return p, nil
+}
+
+// PayloadReader reads payloads one after another.
+type PayloadReader struct{ r predictionReader }
+
+// NewPayloadReader makes one.
+func NewPayloadReader() *PayloadReader { return &PayloadReader{r: *newPredictionReader()} }
+
+// Read is the other way of Payload.AppendJSON.
+func (r *PayloadReader) Read(text []byte) (Payload, error) {
+	r.r.d.Reset(text)
+	return r.r.payload()
 }
 
 func (r *predictionReader) payload() (Payload, error) {

@@ -3,28 +3,38 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"database/sql"
 	"fmt"
 	"hash/maphash"
 	"slices"
 
 	"potato/api"
+	"potato/api/pyjson"
 )
 
 // itemSet answers which of a run's items an id names. A million ids as strings would fill the memory; as hashes they
 // take 16 bytes each. With a random seed two of a million ids meet once in 30 million runs, and then a wrong id passes
 // as a known one.
 type itemSet struct {
-	seed    maphash.Seed
-	items   []setItem
-	targets map[targetKey]string // labels of held-out items; the texts are shared
-	seen    map[string][]uint64  // scheme → a bit for each item
+	seed      maphash.Seed
+	items     []setItem // in the order of the bundle
+	byHash    []int32   // places in items; made when ids come in another order than the bundle's
+	splits    []string
+	predicted int                  // where the items that get predictions begin: behind those that the run trained on
+	targets   map[targetKey]string // labels of held-out items; the texts are shared
+	seen      map[string]*seenItems
 }
 
 type setItem struct {
-	hash  uint64
-	n     int32
-	split string // one of the constants, never a copy
+	hash uint64
+	n    int32
+	of   uint8 // its place in splits
+}
+
+// seenItems are the items that have a prediction for one scheme.
+type seenItems struct {
+	bits []uint64 // one for each item
+	next int      // the item behind the one predicted last: the one to expect
 }
 
 type targetKey struct {
@@ -33,26 +43,37 @@ type targetKey struct {
 }
 
 func (d *DB) readItemSet(ctx context.Context, id api.RunID) (*itemSet, error) {
-	s := &itemSet{seed: maphash.MakeSeed(), targets: map[targetKey]string{}, seen: map[string][]uint64{}}
-	rows, err := d.r.QueryContext(ctx, `SELECT n, instance_id, split FROM run_items WHERE run_id = ?`, id)
+	s := &itemSet{seed: maphash.MakeSeed(), targets: map[targetKey]string{}, seen: map[string]*seenItems{}}
+	rows, err := d.r.QueryContext(ctx, `SELECT n, instance_id, split FROM run_items WHERE run_id = ? ORDER BY n`, id)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
-	shared := map[string]string{}
 	for rows.Next() {
 		var n int32
-		var instance, split string
+		var instance, split sql.RawBytes
 		if err := rows.Scan(&n, &instance, &split); err != nil {
 			return nil, err
 		}
-		s.items = append(s.items, setItem{maphash.String(s.seed, instance), n, share(shared, split)})
+		s.items = append(s.items, setItem{maphash.Bytes(s.seed, instance), n, s.splitPlace(string(split))})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(s.items, func(a, b setItem) int { return cmp.Compare(a.hash, b.hash) })
-	return s, s.readTargets(ctx, d, id, shared)
+	isPredicted := func(i setItem) bool { return s.split(i) != api.SplitTrain }
+	s.predicted = max(slices.IndexFunc(s.items, isPredicted), 0)
+	return s, s.readTargets(ctx, d, id, map[string]string{})
+}
+
+func (s *itemSet) split(i setItem) string { return s.splits[i.of] }
+
+func (s *itemSet) splitPlace(name string) uint8 {
+	i := slices.Index(s.splits, name)
+	if i < 0 {
+		i = len(s.splits)
+		s.splits = append(s.splits, name)
+	}
+	return uint8(i) //nolint:gosec // train, val, test and unlabeled
 }
 
 func (s *itemSet) readTargets(ctx context.Context, d *DB, id api.RunID, shared map[string]string) error {
@@ -74,24 +95,44 @@ func (s *itemSet) readTargets(ctx context.Context, d *DB, id api.RunID, shared m
 
 // take finds the item that a prediction speaks of and marks it as predicted for that scheme.
 func (s *itemSet) take(p api.Prediction) (setItem, error) {
-	i, ok := slices.BinarySearchFunc(s.items, maphash.String(s.seed, p.InstanceID),
-		func(a setItem, hash uint64) int { return cmp.Compare(a.hash, hash) })
-	if !ok {
+	seen := s.seen[p.SchemaName]
+	if seen == nil {
+		seen = &seenItems{bits: make([]uint64, len(s.items)/64+1), next: s.predicted}
+		s.seen[p.SchemaName] = seen
+	}
+	i := s.find(maphash.String(s.seed, p.InstanceID), seen.next)
+	if i < 0 {
 		return setItem{}, refused("unknown_item", "it predicts item %q, which is not in the run's bundle", p.InstanceID)
 	}
-	if s.items[i].split == api.SplitTrain {
+	if s.split(s.items[i]) == api.SplitTrain {
 		return setItem{}, refused("train_item", "it predicts item %q, which the run trained on", p.InstanceID)
 	}
-	bits := s.seen[p.SchemaName]
-	if bits == nil {
-		bits = make([]uint64, len(s.items)/64+1)
-		s.seen[p.SchemaName] = bits
-	}
-	if bits[i/64]&(1<<(i%64)) != 0 {
+	if seen.bits[i/64]&(1<<(i%64)) != 0 {
 		return setItem{}, refused("duplicate_prediction", "it predicts item %q twice for scheme %q", p.InstanceID, p.SchemaName)
 	}
-	bits[i/64] |= 1 << (i % 64)
+	seen.bits[i/64] |= 1 << (i % 64)
+	seen.next = i + 1
 	return s.items[i], nil
+}
+
+// find is the place of the item with that hash, or -1. Trainers predict in the order of the bundle, so it is mostly the
+// one expected, and then a million hashes need not be sorted.
+func (s *itemSet) find(hash uint64, expected int) int {
+	if expected < len(s.items) && s.items[expected].hash == hash {
+		return expected
+	}
+	if s.byHash == nil {
+		s.byHash = make([]int32, len(s.items))
+		for i := range s.byHash {
+			s.byHash[i] = int32(i) //nolint:gosec // n is one, too
+		}
+		slices.SortFunc(s.byHash, func(a, b int32) int { return cmp.Compare(s.items[a].hash, s.items[b].hash) })
+	}
+	i, ok := slices.BinarySearchFunc(s.byHash, hash, func(a int32, hash uint64) int { return cmp.Compare(s.items[a].hash, hash) })
+	if !ok {
+		return -1
+	}
+	return int(s.byHash[i])
 }
 
 func share(have map[string]string, text string) string {
@@ -109,8 +150,14 @@ func refused(code, format string, args ...any) *api.Error {
 
 // decodeLabels is the other way of encodeLabels.
 func decodeLabels(text string) ([]string, error) {
-	var labels []string
-	if err := json.Unmarshal([]byte(text), &labels); err != nil {
+	labels := []string{}
+	d := pyjson.NewBytes([]byte(text))
+	err := d.EachElement(func() error {
+		label, err := d.ReadString()
+		labels = append(labels, label)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read labels: %w", err)
 	}
 	return labels, nil

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -71,8 +70,9 @@ func (d *DB) eachPrediction(ctx context.Context, id api.RunID, f PredictionFilte
 		return fmt.Errorf("read predictions of run %s: %w", id, err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+	payloads := api.NewPayloadReader()
 	for rows.Next() {
-		n, row, err := scanPrediction(rows)
+		n, row, err := scanPrediction(rows, payloads)
 		if err != nil {
 			return fmt.Errorf("read a prediction of run %s: %w", id, err)
 		}
@@ -83,7 +83,7 @@ func (d *DB) eachPrediction(ctx context.Context, id api.RunID, f PredictionFilte
 	return rows.Err()
 }
 
-func scanPrediction(rows *sql.Rows) (int64, api.PredictionRow, error) {
+func scanPrediction(rows *sql.Rows, payloads *api.PayloadReader) (int64, api.PredictionRow, error) {
 	var n int64
 	var payload []byte
 	var target sql.NullString
@@ -98,7 +98,8 @@ func scanPrediction(rows *sql.Rows) (int64, api.PredictionRow, error) {
 			return 0, row, err
 		}
 	}
-	return n, row, json.Unmarshal(payload, &row.Payload)
+	row.Payload, err = payloads.Read(payload)
+	return n, row, err
 }
 
 func (f PredictionFilter) where(id api.RunID) (string, []any) {

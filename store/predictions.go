@@ -21,7 +21,7 @@ func (d *DB) StorePredictions(ctx context.Context, id api.RunID, rows iter.Seq2[
 	if err != nil {
 		return 0, fmt.Errorf("read the items of run %s: %w", id, err)
 	}
-	in := &ingest{id: string(id), set: set, check: check}
+	in := &ingest{id: string(id), set: set, check: check, single: map[string]string{}}
 	err = d.change(ctx, func(tx *sql.Tx) error {
 		if err := mayStore(ctx, tx, id); err != nil {
 			return err
@@ -61,7 +61,7 @@ func mayStore(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 	return nil
 }
 
-const predictionColumns = 9
+const predictionColumns = 8 // beside the run
 
 // ingest turns predictions into rows in one goroutine and inserts them in another: each costs about the same.
 type ingest struct {
@@ -69,6 +69,21 @@ type ingest struct {
 	set   *itemSet
 	check PredictionCheck
 	n     int64
+
+	payload []byte            // reused
+	single  map[string]string // a label → its list of one, which comes over and over
+}
+
+func (in *ingest) encoded(labels []string) string {
+	if len(labels) != 1 {
+		return encodeLabels(labels)
+	}
+	text, ok := in.single[labels[0]]
+	if !ok {
+		text = encodeLabels(labels)
+		in.single[labels[0]] = text
+	}
+	return text
 }
 
 type batch struct {
@@ -78,13 +93,15 @@ type batch struct {
 
 func (in *ingest) run(ctx context.Context, tx *sql.Tx, rows iter.Seq2[api.Prediction, error]) error {
 	ctx, stop := context.WithCancel(ctx)
+	b := newBulk(ctx, tx, "INSERT INTO predictions (run_id, n, item, schema_name, split, labels, confidence, correct, payload) VALUES ",
+		predictionColumns, in.id)
 	full, empty := make(chan batch, 4), make(chan []any, 5)
 	for range cap(empty) {
-		empty <- make([]any, 0, bulkRows*predictionColumns)
+		empty <- append(make([]any, 0, b.size()), in.id)
 	}
 	go func() {
 		defer close(full)
-		if err := in.fill(ctx, rows, full, empty); err != nil {
+		if err := in.fill(ctx, rows, b.size(), full, empty); err != nil {
 			full <- batch{err: err}
 		}
 	}()
@@ -93,20 +110,18 @@ func (in *ingest) run(ctx context.Context, tx *sql.Tx, rows iter.Seq2[api.Predic
 		for range full { // until the goroutine has ended
 		}
 	}()
-	b := newBulk(ctx, tx, "INSERT INTO predictions (run_id, n, item, schema_name, split, labels, confidence, correct, payload) VALUES ",
-		predictionColumns)
 	for got := range full {
 		if got.err != nil {
 			return errors.Join(got.err, b.flush())
 		}
 		insert := b.full
-		if len(got.args) < bulkRows*predictionColumns {
-			insert = func(args []any) error { return b.add(args...) }
+		if len(got.args) < b.size() {
+			insert = func(args []any) error { return b.add(args[b.same:]...) }
 		}
 		if err := insert(got.args); err != nil {
 			return fmt.Errorf("insert predictions: %w", err)
 		}
-		empty <- got.args[:0]
+		empty <- got.args[:b.same]
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -115,7 +130,7 @@ func (in *ingest) run(ctx context.Context, tx *sql.Tx, rows iter.Seq2[api.Predic
 }
 
 // fill sends batches of up to a hundred rows until the rows end, one is refused or ctx ends.
-func (in *ingest) fill(ctx context.Context, rows iter.Seq2[api.Prediction, error], full chan<- batch, empty <-chan []any) error {
+func (in *ingest) fill(ctx context.Context, rows iter.Seq2[api.Prediction, error], size int, full chan<- batch, empty <-chan []any) error {
 	args := <-empty
 	for p, err := range rows {
 		if err != nil {
@@ -124,7 +139,7 @@ func (in *ingest) fill(ctx context.Context, rows iter.Seq2[api.Prediction, error
 		if args, err = in.row(args, p); err != nil {
 			return err
 		}
-		if len(args) < bulkRows*predictionColumns {
+		if len(args) < size {
 			continue
 		}
 		full <- batch{args: args} // whoever reads goes on until this goroutine ends
@@ -134,7 +149,7 @@ func (in *ingest) fill(ctx context.Context, rows iter.Seq2[api.Prediction, error
 			return nil
 		}
 	}
-	if len(args) > 0 {
+	if len(args) > 1 { // more than the run
 		full <- batch{args: args}
 	}
 	return nil
@@ -151,19 +166,15 @@ func (in *ingest) row(args []any, p api.Prediction) ([]any, error) {
 	if err != nil {
 		return nil, atLine(in.n, err)
 	}
-	text, err := encodeLabels(labels)
-	if err != nil {
-		return nil, err
-	}
-	payload, err := encode(p.Payload)
-	if err != nil {
+	text := in.encoded(labels)
+	if in.payload, err = p.Payload.AppendJSON(in.payload[:0]); err != nil {
 		return nil, err
 	}
 	var correct any
 	if target, ok := in.set.targets[targetKey{item.n, p.SchemaName}]; ok {
 		correct = target == text
 	}
-	return append(args, in.id, in.n, item.n, p.SchemaName, item.split, text, p.Confidence, correct, payload), nil
+	return append(args, in.n, item.n, p.SchemaName, in.set.split(item), text, p.Confidence, correct, string(in.payload)), nil
 }
 
 // atLine says in which line of the file the refused prediction stands.

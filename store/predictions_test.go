@@ -89,6 +89,38 @@ func TestRefusedPredictionsLeaveNothing(t *testing.T) {
 	}
 }
 
+// Trainers predict in the order of the bundle as a rule, and schemes one after another; any other order means the same.
+func TestPredictionsInAnyOrder(t *testing.T) {
+	items := []string{"v1", "v2", "x1", "u1", "u2", "u3"}
+	backwards := slices.Clone(items)
+	slices.Reverse(backwards)
+	for _, order := range [][]string{items, backwards, {"u2", "v1", "u3", "x1", "u1", "v2"}} {
+		db := mustOpen(t)
+		id := mustRun(t, db, api.RunRunning)
+		mustItems(t, db, id)
+		var rows []api.Prediction
+		for _, item := range order {
+			other := prediction(item, "negative", 0.5)
+			other.SchemaName = "other"
+			rows = append(rows, prediction(item, "positive", 0.5), other)
+		}
+		if n, err := db.StorePredictions(t.Context(), id, each(rows...), anyLabel); err != nil || n != 12 {
+			t.Fatalf("%v: stored %d, %v", order, n, err)
+		}
+		page, err := db.PredictionsPage(t.Context(), id, store.PredictionFilter{})
+		must(t, err)
+		for i, p := range page.Predictions {
+			if p.InstanceID != rows[i].InstanceID || p.SchemaName != rows[i].SchemaName || (p.Correct != nil) != (p.SchemaName == "sentiment" && p.Split != api.SplitUnlabeled) {
+				t.Errorf("%v: row %d is %+v", order, i, p)
+			}
+		}
+		for code, row := range map[string]api.Prediction{"train_item": prediction("t1", "positive", 0.5), "duplicate_prediction": rows[0]} {
+			_, err := db.StorePredictions(t.Context(), id, each(append(slices.Clone(rows), row)...), anyLabel)
+			wantCode(t, err, code)
+		}
+	}
+}
+
 func TestPredictionsOfARunThatIsOverAreRefused(t *testing.T) {
 	db := mustOpen(t)
 	id := mustRun(t, db, api.RunEvaluating)

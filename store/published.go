@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 
 	"potato/api"
@@ -32,13 +31,12 @@ func (d *DB) PublishPredictions(ctx context.Context, id api.RunID, schemas []str
 		if _, err := tx.ExecContext(ctx, `DELETE FROM published WHERE `+where, args...); err != nil {
 			return fmt.Errorf("take down predictions: %w", err)
 		}
-		b := newBulk(ctx, tx, "INSERT INTO published (instance_id, schema_name, run_id, payload, confidence, published_at) VALUES ", 6)
-		at := d.seconds()
+		b := newBulk(ctx, tx, "INSERT INTO published (run_id, published_at, instance_id, schema_name, payload, confidence) VALUES ", 4, string(id), d.seconds())
 		err := d.eachCandidate(ctx, id, func(c Candidate, payload string) error {
 			if !show(c) {
 				return nil
 			}
-			return b.add(c.InstanceID, c.SchemaName, string(id), payload, c.Confidence, at)
+			return b.add(c.InstanceID, c.SchemaName, payload, c.Confidence)
 		})
 		if err != nil {
 			return err
@@ -71,6 +69,7 @@ func (d *DB) eachCandidate(ctx context.Context, id api.RunID, emit func(c Candid
 		return fmt.Errorf("read predictions of run %s: %w", id, err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+	payloads := api.NewPayloadReader()
 	for rows.Next() {
 		var c Candidate
 		var labels, payload string
@@ -80,7 +79,7 @@ func (d *DB) eachCandidate(ctx context.Context, id api.RunID, emit func(c Candid
 		if c.Labels, err = decodeLabels(labels); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(payload), &c.Payload); err != nil {
+		if c.Payload, err = payloads.Read([]byte(payload)); err != nil {
 			return fmt.Errorf("read a prediction of run %s: %w", id, err)
 		}
 		if err := emit(c, payload); err != nil {
@@ -104,11 +103,14 @@ func (d *DB) PublishedOf(ctx context.Context, instanceID string) (map[string]Pub
 		return nil, fmt.Errorf("read what item %s shows: %w", instanceID, err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
-	shown := map[string]Published{}
+	shown, payloads := map[string]Published{}, api.NewPayloadReader()
 	for rows.Next() {
-		var schema string
+		var schema, payload string
 		var p Published
-		if err := rows.Scan(&schema, &p.RunID, asJSON{&p.Payload}, &p.Confidence); err != nil {
+		if err := rows.Scan(&schema, &p.RunID, &payload, &p.Confidence); err != nil {
+			return nil, fmt.Errorf("read what item %s shows: %w", instanceID, err)
+		}
+		if p.Payload, err = payloads.Read([]byte(payload)); err != nil {
 			return nil, fmt.Errorf("read what item %s shows: %w", instanceID, err)
 		}
 		shown[schema] = p

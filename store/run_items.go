@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"potato/api"
+	"potato/api/pyjson"
 )
 
 const (
@@ -54,15 +54,13 @@ func (d *DB) StoreRunItems(ctx context.Context, id api.RunID, items iter.Seq2[ap
 
 // itemChunk collects the rows of one transaction for the three tables.
 type itemChunk struct {
-	id                      api.RunID
 	items, targets, trained *bulk
 }
 
 func newItemChunk(ctx context.Context, tx *sql.Tx, id api.RunID) *itemChunk {
 	return &itemChunk{
-		id:      id,
-		items:   newBulk(ctx, tx, "INSERT INTO run_items (run_id, n, instance_id, split, text) VALUES ", 5),
-		targets: newBulk(ctx, tx, "INSERT INTO run_targets (run_id, item, schema_name, labels) VALUES ", 4),
+		items:   newBulk(ctx, tx, "INSERT INTO run_items (run_id, n, instance_id, split, text) VALUES ", 4, string(id)),
+		targets: newBulk(ctx, tx, "INSERT INTO run_targets (run_id, item, schema_name, labels) VALUES ", 3, string(id)),
 		trained: newBulk(ctx, tx, "INSERT OR IGNORE INTO trained_items (instance_id) VALUES ", 1),
 	}
 }
@@ -72,18 +70,14 @@ func (c *itemChunk) add(n int, item api.BundleItem) error {
 		if err := c.trained.add(item.InstanceID); err != nil {
 			return err
 		}
-		return c.items.add(string(c.id), n, item.InstanceID, item.Split, nil)
+		return c.items.add(n, item.InstanceID, item.Split, nil)
 	}
 	for schema, labels := range item.Targets {
-		text, err := encodeLabels(labels)
-		if err != nil {
-			return err
-		}
-		if err := c.targets.add(string(c.id), n, schema, text); err != nil {
+		if err := c.targets.add(n, schema, encodeLabels(labels)); err != nil {
 			return err
 		}
 	}
-	return c.items.add(string(c.id), n, item.InstanceID, item.Split, cut(item.Text, textLimit))
+	return c.items.add(n, item.InstanceID, item.Split, cut(item.Text, textLimit))
 }
 
 func (c *itemChunk) flush() error {
@@ -105,28 +99,21 @@ func deleteItems(ctx context.Context, tx *sql.Tx, id api.RunID) error {
 }
 
 // encodeLabels is the one form in which labels are stored and compared: a sorted JSON list.
-func encodeLabels(labels []string) (string, error) {
-	if labels == nil {
-		labels = []string{}
-	}
+func encodeLabels(labels []string) string {
 	if !slices.IsSorted(labels) {
 		labels = slices.Sorted(slices.Values(labels))
 	}
-	return encode(labels)
+	return string(api.AppendStrings(nil, labels))
 }
 
-// cut shortens a text to n runes, marked, and mends what is not UTF-8.
+// cut shortens a text to n characters, marked. Half a surrogate pair is a character as well.
 func cut(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	seen := 0
-	for i := range s {
-		if seen == n {
-			return s[:i] + "…"
+	end := 0
+	for range n {
+		_, size := pyjson.DecodeRune(s[end:])
+		if end += size; end == len(s) {
+			return s
 		}
-		seen++
 	}
-	return s
+	return s[:end] + "…"
 }

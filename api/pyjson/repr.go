@@ -88,7 +88,7 @@ func stringRepr(b *strings.Builder, s string) {
 	}
 	b.WriteByte(quote)
 	for i := 0; i < len(s); {
-		r, n := decodeRune(s[i:])
+		r, n := DecodeRune(s[i:])
 		switch {
 		case r == rune(quote) || r == '\\':
 			b.WriteByte('\\')

@@ -71,8 +71,8 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// decodeRune is utf8.DecodeRuneInString that knows surrogates; bytes that are neither come back as (RuneError, 1).
-func decodeRune(s string) (rune, int) {
+// DecodeRune is utf8.DecodeRuneInString that knows surrogates; bytes that are neither come back as (RuneError, 1).
+func DecodeRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && n == 1 && len(s) >= 3 && s[0] == 0xED && s[1] >= 0xA0 && s[1] <= 0xBF && s[2]&0xC0 == 0x80 {
 		return rune(s[0]&0x0F)<<12 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F), 3
@@ -101,7 +101,7 @@ func AppendString(dst []byte, s string) []byte {
 			from = i
 			continue
 		}
-		r, n := decodeRune(s[i:])
+		r, n := DecodeRune(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
 			dst = append(append(dst, s[from:i]...), "\uFFFD"...)
