@@ -110,7 +110,8 @@ fuzz: ## Fuzz every parser of strangers' bytes, FUZZTIME each
 	done
 
 .PHONY: bench
-bench: build $(STAMPS)/venv $(STAMPS)/peer ## Side by side with the published peer, as ratios
+bench: build $(STAMPS)/venv $(STAMPS)/peer $(STAMPS)/debian ## Side by side with the published peer, as ratios
+	scripts/debian-packages.sh sqlite3
 	go run ./e2e/bench
 
 .PHONY: clean
@@ -146,5 +147,5 @@ $(STAMPS)/peer:
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/debian: scripts/debian-packages.sh Makefile
-	scripts/debian-packages.sh chromium openssh-client openssh-server tcsh fish
+	scripts/debian-packages.sh chromium openssh-client openssh-server tcsh fish nginx iproute2 slurmctld slurmd slurm-client munge
 	@mkdir -p $(@D) && touch $@

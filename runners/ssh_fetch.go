@@ -175,6 +175,7 @@ type receiver struct {
 	progress func(got, all int64)
 	large    []sizedFile
 	got, all int64
+	buffer   []byte
 }
 
 type fetchRecord struct {
@@ -237,17 +238,21 @@ func (r *receiver) file(rec fetchRecord) error {
 		return err
 	}
 	sum := sha256.New()
-	if _, err = io.CopyN(sum, f, rec.Offset); err == nil {
-		err = f.Truncate(rec.Offset)
+	if rec.Offset > 0 {
+		if _, err = io.CopyN(sum, f, rec.Offset); err == nil {
+			err = f.Truncate(rec.Offset)
+		}
 	}
-	buffer := make([]byte, 256<<10)
+	if r.buffer == nil { // one for all files: there may be thousands
+		r.buffer = make([]byte, 256<<10)
+	}
 	for left := rec.Size - rec.Offset; left > 0 && err == nil; {
 		var n int
-		n, err = io.ReadFull(r.in, buffer[:min(left, int64(len(buffer)))])
+		n, err = io.ReadFull(r.in, r.buffer[:min(left, int64(len(r.buffer)))])
 		if n > 0 {
-			_, writeErr := f.Write(buffer[:n])
+			_, writeErr := f.Write(r.buffer[:n])
 			err = errors.Join(err, writeErr)
-			sum.Write(buffer[:n])
+			sum.Write(r.buffer[:n])
 			left -= int64(n)
 			r.got += int64(n)
 			r.moved(int64(n))

@@ -88,6 +88,8 @@ func measurements() []measurement {
 		{"ingest", "1,000,000 predictions into the store, against the sqlite3 shell", measureIngest},
 		{"agents", "1,000 idle agents, and how soon one of them has a run", measureAgents},
 		{"bundle", "a bundle of 300 MB, against nginx", measureBundle},
+		{"copy", "model files copied from a host: 500 MB in one file against scp, 2,000 files of 50 kB against tar over ssh", measureCopy},
+		{"ssh-start", "how much later than locally a run begins on a host, in times of `ssh HOST true`", measureSSHStart},
 		{"events", "2,000 events a second from one agent to 50 readers", measureEvents},
 	}
 }

@@ -33,7 +33,7 @@ func (b *bench) startOurs(ctx context.Context, study string) (*server, error) {
 	return start(ctx, b.potato, study)
 }
 
-func start(ctx context.Context, program, study string) (*server, error) {
+func start(ctx context.Context, program, study string, more ...string) (*server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func start(ctx context.Context, program, study string) (*server, error) {
 		return nil, err
 	}
 	defer out.Close() //nolint:errcheck // the server has its own handle on it
-	s.cmd = exec.Command(program, "start", filepath.Join(study, "config.yaml"), "--port", port, "--host", "127.0.0.1")
+	s.cmd = exec.Command(program, append([]string{"start", filepath.Join(study, "config.yaml"), "--port", port, "--host", "127.0.0.1"}, more...)...)
 	s.cmd.Dir = study
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is ours; it stops the servers in their order

@@ -31,13 +31,18 @@ type trained struct {
 
 // train posts a run and waits for its success. The clock starts before the POST.
 func (s *server) train(ctx context.Context, limit time.Duration) (trained, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	var r trained
 	begin := time.Now()
 	if err := s.call(ctx, http.MethodPost, "runs", `{"trainer":"sklearn-text","schemas":["sentiment"]}`, &r); err != nil {
 		return r, err
 	}
+	return s.await(ctx, r, begin, limit)
+}
+
+// await waits for the success of a run that was posted when the clock began.
+func (s *server) await(ctx context.Context, r trained, begin time.Time, limit time.Duration) (trained, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for {
 		if err := s.call(ctx, http.MethodGet, "runs/"+r.RunID, "", &r); err != nil {
 			if ctx.Err() != nil {

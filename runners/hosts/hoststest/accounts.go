@@ -18,6 +18,8 @@ const (
 	Tcsh = "potatotcsh"
 	Fish = "potatofish"
 	None = "potatonone" // may log in, and gets no shell
+
+	Quiet = "potatoquiet" // without any of that: for the side that others are measured by
 )
 
 var accounts = []struct{ name, shell, file, rc string }{
@@ -25,6 +27,14 @@ var accounts = []struct{ name, shell, file, rc string }{
 	{Tcsh, "/bin/tcsh", ".cshrc", "echo 'Welcome to tcsh!'\nsetenv OMP_NUM_THREADS 1\nsetenv FROM_RC tcsh\n"},
 	{Fish, "/usr/bin/fish", ".config/fish/config.fish", "echo 'Welcome to fish!'\nset -gx OMP_NUM_THREADS 1\nset -gx FROM_RC fish\n"},
 	{None, "/usr/sbin/nologin", ".bashrc", ""},
+	{Quiet, "/bin/sh", ".profile", ""},
+}
+
+func names() (all []string) {
+	for _, a := range accounts {
+		all = append(all, a.name)
+	}
+	return all
 }
 
 // makeAccounts makes what is missing of them. Several test programs may do so at once.

@@ -32,6 +32,7 @@ func (r *Rig) writeConfig() error {
 	host("target-tcsh", "target", Tcsh, "")
 	host("target-fish", "target", Fish, "")
 	host("target-none", "target", None, "")
+	host("target-quiet", "target", Quiet, "")
 	host("jumped", "target", Bash, "  ProxyJump jump\n")
 	host("jump", "jump", Bash, "")
 	host("commanded", "target", Bash, fmt.Sprintf("  ProxyCommand ssh -F %s -W %%h:%%p jump\n", r.Config))

@@ -14,12 +14,12 @@ import (
 
 // Rig is a set of ssh servers with a configuration for the client that names them:
 //
-//	target target-tcsh target-fish target-none   one server, another account each
-//	jumped                                       the same through a jump host with another host key
-//	commanded                                    the same through a ProxyCommand
-//	passwords                                    a server that takes no keys
-//	forbidden                                    a server that forwards nothing
-//	quick                                        a server that notices lost clients within seconds
+//	target target-tcsh target-fish target-none target-quiet   one server, another account each
+//	jumped                                                    the same through a jump host with another host key
+//	commanded                                                 the same through a ProxyCommand
+//	passwords                                                 a server that takes no keys
+//	forbidden                                                 a server that forwards nothing
+//	quick                                                     a server that notices lost clients within seconds
 type Rig struct {
 	Dir    string
 	Config string
@@ -32,12 +32,12 @@ var running *Rig
 
 // Main runs a package's tests with one Rig. Where there can be none, tests that ask for it are skipped, or fail with CI=true.
 func Main(run func() int) int {
-	rig, err := start()
+	rig, err := Start()
 	if err != nil {
 		errMissing = err
 	} else {
 		running = rig
-		defer rig.close()
+		defer rig.Close()
 	}
 	return run()
 }
@@ -58,7 +58,8 @@ func Get(tb testing.TB) *Rig {
 
 const sshd = "/usr/sbin/sshd" // it insists on being called by its whole path
 
-func start() (*Rig, error) {
+// Start makes a Rig; whoever is no test program closes it.
+func Start() (*Rig, error) {
 	if os.Getuid() != 0 {
 		return nil, errors.New("they have to be started as root")
 	}
@@ -74,7 +75,7 @@ func start() (*Rig, error) {
 	}
 	r := &Rig{Dir: dir, Config: filepath.Join(dir, "config"), Known: filepath.Join(dir, "known_hosts"), ports: map[string]int{}}
 	if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll("/run/sshd", 0o755), r.makeKeys(), r.startServers(), r.writeConfig()); err != nil {
-		r.close()
+		r.Close()
 		return nil, err
 	}
 	return r, nil
@@ -91,7 +92,7 @@ func (r *Rig) makeKeys() error {
 			return err
 		}
 	}
-	who := strings.Join([]string{Bash, Tcsh, Fish, None}, ",")
+	who := strings.Join(names(), ",")
 	if err := keygen("-q", "-s", r.path("authority"), "-I", "test", "-n", who, r.path("certified.pub")); err != nil {
 		return err
 	}
@@ -147,11 +148,12 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin no
 AllowUsers %s
+Subsystem sftp internal-sftp
 PrintMotd no
 LogLevel VERBOSE
 MaxStartups 100
 MaxSessions 20
-`, more, port, r.path(hostKey), r.path("authorized_keys"), r.path("authority.pub"), strings.Join([]string{Bash, Tcsh, Fish, None}, " "))
+`, more, port, r.path(hostKey), r.path("authorized_keys"), r.path("authority.pub"), strings.Join(names(), " "))
 	file := r.path(name + ".conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
@@ -203,7 +205,8 @@ func awaitPort(port int, log string) error {
 	}
 }
 
-func (r *Rig) close() {
+// Close ends the servers.
+func (r *Rig) Close() {
 	for _, stop := range r.stop {
 		stop()
 	}
