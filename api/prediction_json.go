@@ -24,7 +24,7 @@ func (p Payload) AppendJSON(b []byte) ([]byte, error) {
 	}
 	b, err := appendNumber(append(b, `"confidence":`...), p.Confidence)
 	if err == nil && len(p.Scores) > 0 {
-		b, err = appendScores(append(b, `,"scores":`...), p.Scores)
+		b, err = AppendScores(append(b, `,"scores":`...), p.Scores)
 	}
 	return append(b, '}'), err
 }
@@ -70,7 +70,8 @@ func AppendStrings(b []byte, texts []string) []byte {
 	return append(b, ']')
 }
 
-func appendScores(b []byte, scores map[string]float64) ([]byte, error) {
+// AppendScores appends the probability of each label, sorted by label.
+func AppendScores(b []byte, scores map[string]float64) ([]byte, error) {
 	var few [16]string // the labels of most schemes
 	labels := few[:0]
 	for l := range scores {

@@ -3,7 +3,6 @@ package handlers
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -16,8 +15,8 @@ import (
 type export struct {
 	out  *sink
 	buf  *bufio.Writer
-	json *json.Encoder
-	csv  *csv.Writer
+	line []byte      // of ndjson, reused
+	csv  *csv.Writer // nil for ndjson
 	cell []string
 	gone bool // a write failed: the client has left
 }
@@ -45,9 +44,6 @@ func newExport(w http.ResponseWriter, format, name string) *export {
 		e.csv = csv.NewWriter(e.buf)
 		e.cell = make([]string, len(csvColumns))
 		_ = e.csv.Write(csvColumns) // into the buffer
-	} else {
-		e.json = json.NewEncoder(e.buf)
-		e.json.SetEscapeHTML(false)
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Disposition", attachment(name+"."+format))
@@ -58,7 +54,9 @@ func newExport(w http.ResponseWriter, format, name string) *export {
 func (e *export) row(p api.PredictionRow) error {
 	var err error
 	if e.csv == nil {
-		err = e.json.Encode(p)
+		if e.line, err = p.AppendJSON(e.line[:0]); err == nil {
+			_, err = e.buf.Write(append(e.line, '\n'))
+		}
 	} else {
 		e.fill(p)
 		err = e.csv.Write(e.cell)
@@ -84,26 +82,27 @@ func (e *export) close() error {
 func (e *export) fill(p api.PredictionRow) {
 	label := p.Payload.Label
 	if p.Payload.Label == "" && p.Payload.Labels != nil {
-		label = asJSON(p.Payload.Labels)
+		label = listed(p.Payload.Labels)
 	}
 	target := ""
 	switch {
 	case p.Payload.Labels != nil && p.Target != nil && p.Correct != nil:
-		target = asJSON(p.Target)
+		target = listed(p.Target)
 	case len(p.Target) > 0:
 		target = p.Target[0]
 	}
 	e.cell = append(e.cell[:0], harmless(p.InstanceID), harmless(p.SchemaName), p.Split, harmless(label), figure(p.Confidence),
 		harmless(target), truth(p.Correct), harmless(p.Text), "")
 	if len(p.Payload.Scores) > 0 {
-		e.cell[len(e.cell)-1] = asJSON(p.Payload.Scores)
+		if scores, err := api.AppendScores(nil, p.Payload.Scores); err == nil { // none is NaN: they were checked
+			e.cell[len(e.cell)-1] = string(scores)
+		}
 	}
 }
 
-// harmless keeps a spreadsheet from taking text for a formula, and a reader from giving up the file: half a surrogate pair,
-// as texts from the web hold it, has no form in UTF-8.
+// harmless keeps a spreadsheet from taking text for a formula.
 func harmless(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = escapeHalves(s)
 	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
 		return "'" + s
 	}
@@ -124,10 +123,4 @@ func truth(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-func asJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // strings and figures always have a form
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func listed(texts []string) string { return string(api.AppendStrings(nil, texts)) }

@@ -32,7 +32,9 @@ type retracted struct {
 const predictionsDoc = "`ndjson` has a PredictionRow a line. `csv` has a header line and the columns instance_id, schema_name, " +
 	"split, label, confidence, target, correct, text, scores; several labels are a JSON list, scores a JSON object. So that " +
 	"a spreadsheet runs nothing, a csv cell that begins with = + - @, a tab or a carriage return gets an apostrophe before " +
-	"it; everything else stands as it was. An export that breaks off ends without its last chunk: clients see an error."
+	"it, and half a surrogate pair, which UTF-8 cannot hold, is written as its escape `\\ud83d`, with backslashes before one " +
+	"and before what looks like one doubled; everything else stands as it was. Texts are cut to 500 characters, with … behind: " +
+	"the run's bundle has them whole. An export that breaks off ends without its last chunk: clients see an error."
 
 func (h *Handlers) registerPredictions(a huma.API) {
 	list := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.PredictionList](), true, "PredictionList")

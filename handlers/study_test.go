@@ -28,14 +28,16 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveUntilKilled(os.Args[2], os.Args[3]))
 		os.Exit(1)
 	}
-	code := m.Run()
-	client.CloseIdleConnections()
-	http.DefaultClient.CloseIdleConnections()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	agenttest.Main(func() int {
+		code := m.Run()
+		client.CloseIdleConnections()
+		http.DefaultClient.CloseIdleConnections()
+		if err := goleak.Find(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		return code
+	})
 }
 
 // study is a server on a study with a supervisor that works; its runner alone is the fake one.

@@ -71,6 +71,9 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
+// IsSurrogate reports whether r is half a surrogate pair.
+func IsSurrogate(r rune) bool { return r >= surrogateLow && r < surrogateHigh }
+
 // DecodeRune is utf8.DecodeRuneInString that knows surrogates; bytes that are neither come back as (RuneError, 1).
 func DecodeRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)

@@ -249,7 +249,7 @@ export interface paths {
         };
         /**
          * A run's predictions, in pages or whole
-         * @description `ndjson` has a PredictionRow a line. `csv` has a header line and the columns instance_id, schema_name, split, label, confidence, target, correct, text, scores; several labels are a JSON list, scores a JSON object. So that a spreadsheet runs nothing, a csv cell that begins with = + - @, a tab or a carriage return gets an apostrophe before it; everything else stands as it was. An export that breaks off ends without its last chunk: clients see an error.
+         * @description `ndjson` has a PredictionRow a line. `csv` has a header line and the columns instance_id, schema_name, split, label, confidence, target, correct, text, scores; several labels are a JSON list, scores a JSON object. So that a spreadsheet runs nothing, a csv cell that begins with = + - @, a tab or a carriage return gets an apostrophe before it, and half a surrogate pair, which UTF-8 cannot hold, is written as its escape `\ud83d`, with backslashes before one and before what looks like one doubled; everything else stands as it was. Texts are cut to 500 characters, with … behind: the run's bundle has them whole. An export that breaks off ends without its last chunk: clients see an error.
          */
         get: operations["listRunPredictions"];
         put?: never;
@@ -1257,6 +1257,8 @@ export interface components {
             /** Format: int64 */
             attempt: number;
             bundle_dir: string;
+            /** @description Where checkpoints are kept until there is a result; none of them is an artifact */
+            checkpoint_dir?: string;
             /** @description Where the worker writes its events; absent: standard output */
             events_file?: string;
             limits: components["schemas"]["Limits"];
