@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -62,7 +63,27 @@ func Dial(ctx context.Context, t Target, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{place: p}
+	for pause := firstPause; ; pause *= 2 {
+		c, err := dial(ctx, p)
+		if err == nil || !errors.Is(err, errDropped) || pause > lastPause {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause/2 + rand.N(pause)): // whoever was turned away at the same moment does not come again at the same one
+		}
+	}
+}
+
+// A busy ssh server turns new connections away by chance (MaxStartups): they are tried four times, within some seconds.
+const (
+	firstPause = 300 * time.Millisecond
+	lastPause  = 1200 * time.Millisecond
+)
+
+func dial(ctx context.Context, p place) (c *Conn, err error) {
+	c = &Conn{place: p}
 	switch p.transport() {
 	case TransportOpenSSH:
 		c.name = TransportOpenSSH

@@ -108,10 +108,17 @@ func loginError(ctx context.Context, p place, k *keys, err error) error {
 		return unreachable(host, "the two sides have no algorithm in common", err).
 			WithHint("its ssh server is very old or very strict; try `transport: openssh`")
 	case strings.HasSuffix(text, "EOF"), errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrClosed):
-		return unreachable(host, "the connection was closed before the login", err).
-			WithHint("its ssh server may be overloaded (MaxStartups) or bar this server; try again, then look at its log")
+		return dropped(host, err)
 	}
 	return unreachable(host, printable(strings.TrimPrefix(text, "ssh: handshake failed: ")), err)
+}
+
+// errDropped marks a connection that the host closed before the login. It may take the next one.
+var errDropped = errors.New("the connection was closed before the login")
+
+func dropped(host string, err error) *api.Error {
+	return unreachable(host, errDropped.Error(), errors.Join(errDropped, err)).
+		WithHint("its ssh server may be overloaded (MaxStartups) or bar this server; try again, then look at its log")
 }
 
 func tooManyKeys(host string, err error) *api.Error {

@@ -45,8 +45,7 @@ func (p place) programError(said string, err error) error {
 	case has("stdio forwarding failed"), has("open failed"):
 		return unreachable(host, "its jump host cannot reach "+p.addr(), err)
 	case has("kex_exchange_identification"), has("Connection reset"), has("banner exchange"), has("Connection closed"):
-		return unreachable(host, "the connection was closed before the login", err).
-			WithHint("its ssh server may be overloaded (MaxStartups) or bar this server; try again, then look at its log")
+		return dropped(host, err)
 	}
 	why := printable(lastLine(said))
 	if why == "" {
