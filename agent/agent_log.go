@@ -45,7 +45,15 @@ type repeated struct {
 	dropped int
 }
 
-// newRunLogger logs to log and into the outbox.
+// runLog is the log of this call of Work.
+func (o Options) runLog(run api.RunID, out *outbox) *slog.Logger {
+	log := o.Log.With("run", run)
+	if !o.TellLog {
+		return log
+	}
+	return newRunLogger(log, out)
+}
+
 func newRunLogger(log *slog.Logger, out *outbox) *slog.Logger {
 	return slog.New(runLogger{log.Handler(), &runLogBook{out: out, repeats: map[string]*repeated{}}})
 }

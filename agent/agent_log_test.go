@@ -52,6 +52,7 @@ func inOrder(t *testing.T, lines []string, texts ...string) {
 // What the agent does and what goes wrong reaches the server as its own log; this machine's log has what matters there.
 func TestAgentLog(t *testing.T) {
 	b := newBench(t, append([]agenttest.Step{{"status", "up"}, {"sleep", 0.2}}, agenttest.Good(1)...)...)
+	b.o.TellLog = true
 	here := &bytes.Buffer{}
 	b.o.Log = slog.New(slog.NewTextHandler(here, nil))
 	var uploads, bundles atomic.Int64
@@ -77,6 +78,7 @@ func TestAgentLog(t *testing.T) {
 func TestAgentLogOfACancel(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, agenttest.Step{"on_term", "ignore"}, agenttest.Step{"status", "up"}, agenttest.Step{"sleep", 60})
+	b.o.TellLog = true
 	wait := b.begin(t.Context())
 	b.until("up")
 	b.desk.Cancel(300 * time.Millisecond)
@@ -91,6 +93,7 @@ func TestAgentLogOfACancel(t *testing.T) {
 func TestAgentLogOfFailedSends(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, append([]agenttest.Step{{"status", "up"}, {"sleep", 1}}, agenttest.Good(1)...)...)
+	b.o.TellLog = true
 	var refused atomic.Int64
 	b.desk.Refuse = func(c agenttest.Call) error {
 		if c == agenttest.CallProgress && refused.Add(1) <= 8 {
@@ -127,6 +130,7 @@ func TestAgentLogIsBounded(t *testing.T) {
 func TestAgentLogEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, agenttest.Good(1)...)
+	b.o.TellLog = true
 	var finishes atomic.Int64
 	b.desk.Cut = func(c agenttest.Call) error {
 		if c == agenttest.CallFinish && finishes.Add(1) < 4 {

@@ -112,7 +112,7 @@ func (h HostedJob) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 	log.Info("working on the run", "run", job.RunID, "python", h.Python, "gpus", strings.Join(gpus, ","))
 	err = Work(ctx, *job, Options{
 		Dir: h.Dir, Desk: client, Backend: h.Backend, Python: h.Python, PythonKey: "python", WorkerPath: h.Worker, ArtifactURI: h.ArtifactURI,
-		Env: WorkerEnv(h.env(gpus)...), Shim: []string{self, "exec"}, ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log,
+		Env: WorkerEnv(h.env(gpus)...), Shim: []string{self, "exec"}, ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log, TellLog: true,
 	})
 	if api.HasCode(err, "server_unreachable") && !h.Keep {
 		err = errors.Join(err, os.RemoveAll(h.Dir))

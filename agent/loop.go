@@ -48,7 +48,7 @@ type work struct {
 
 func newWork(ctx context.Context, job api.Job, o Options, own owner, out *outbox) *work {
 	w := &work{
-		o: o, job: job, log: newRunLogger(o.Log.With("run", job.RunID), out), own: own, out: out,
+		o: o, job: job, log: o.runLog(job.RunID, out), own: own, out: out,
 		follow: follower{dir: o.Dir, logLimit: o.LogLimit, maxLine: maxLine, at: out.at},
 		end:    ending{grace: graceOf(job.GraceSeconds)}, contact: time.Now(), silence: o.ServerLossTimeout, sent: max(job.NextSeq, out.first),
 		answered: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}),

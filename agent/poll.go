@@ -107,7 +107,7 @@ func (p *poller) work(ctx context.Context, job api.Job) (done bool, err error) {
 	}
 	o := p.o.Job
 	o.Dir, o.Desk, o.Cancel = p.dir(job.RunID), p.desk(), p.o.Stop
-	o.Artifacts = p.artifacts(job.RunID)
+	o.Artifacts, o.TellLog = p.artifacts(job.RunID), true
 	late, err := p.bounded(ctx, graceOf(job.GraceSeconds)+p.o.StopTimeout, func(ctx context.Context) error { return Work(ctx, job, o) })
 	switch {
 	case err == nil:

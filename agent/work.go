@@ -28,6 +28,7 @@ type Options struct {
 	Save        func(api.Handle) error // keeps the handle; called before anything is started, and again when it grows
 	Cancel      <-chan struct{}        // closed when the work is to end; a cancel in the desk's answers does the same
 	Log         *slog.Logger
+	TellLog     bool // what the agent says of the run goes to the server as well, see runLogger
 
 	LeaseTimeout      time.Duration // the worker is ended on its machine when no agent lives for so long; default: the job's heartbeat time-out, else 120 s
 	ServerLossTimeout time.Duration // the agent cancels the run when the server does not answer for so long; default 300 s (G5)
