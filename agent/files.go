@@ -22,6 +22,8 @@ const (
 	ownerFile  = "owner"
 	handleFile = "handle.json"
 	finishFile = "finish.json"
+
+	checkpointDir = "checkpoints" // the worker's, until it has its result
 )
 
 // writeJSON replaces a file by rename, so that a reader sees the old content or the new, never a part. Files that mean

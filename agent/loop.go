@@ -207,6 +207,7 @@ func (w *work) spec(bundle string) api.Spec {
 	s.V = max(s.V, 1)
 	s.RunID, s.Attempt = w.job.RunID, w.out.at.Attempt
 	s.BundleDir, s.Workdir, s.EventsFile = bundle, w.o.Artifacts, filepath.Join(w.o.Dir, eventsFile)
+	s.CheckpointDir = filepath.Join(w.o.Dir, checkpointDir)
 	if own := filepath.Join(bundle, "trainers"); s.TrainersDir == nil && isDir(own) { // a study's own come with the bundle
 		s.TrainersDir = &own
 	}

@@ -54,7 +54,7 @@ func TestSpecHasTheFoldersOfThisMachine(t *testing.T) {
 	var s api.Spec
 	readJSON(t, filepath.Join(b.o.Dir, "spec.json"), &s)
 	if s.V != 1 || s.RunID != b.job.RunID || s.BundleDir != b.desk.BundleDir || s.Workdir != filepath.Join(b.o.Dir, "artifacts") ||
-		s.EventsFile != filepath.Join(b.o.Dir, "events.jsonl") || s.Limits.Device != "auto" {
+		s.EventsFile != filepath.Join(b.o.Dir, "events.jsonl") || s.CheckpointDir != filepath.Join(b.o.Dir, "checkpoints") || s.Limits.Device != "auto" {
 		t.Errorf("spec = %+v", s)
 	}
 }

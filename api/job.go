@@ -14,6 +14,8 @@ type Spec struct {
 	Limits      Limits         `json:"limits"`
 	EventsFile  string         `json:"events_file,omitempty" doc:"Where the worker writes its events; absent: standard output"`
 	TrainersDir *string        `json:"trainers_dir" nullable:"true"`
+
+	CheckpointDir string `json:"checkpoint_dir,omitempty" doc:"Where checkpoints are kept until there is a result; none of them is an artifact"`
 }
 
 // Limits bound a worker. Nil means no limit.

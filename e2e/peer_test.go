@@ -82,6 +82,10 @@ type spec struct {
 	Seed      int64          `json:"seed"`
 	Limits    map[string]any `json:"limits"`
 
+	// Of ours alone.
+	Attempt       int    `json:"attempt"`
+	CheckpointDir string `json:"checkpoint_dir"`
+
 	path string
 }
 
@@ -94,7 +98,7 @@ func writeSpec(t *testing.T, bundle string) spec {
 		V: 1, RunID: "20261129T120000-0a1b2c", Trainer: "sklearn-text", Schemas: m.Schemas, BundleDir: bundle,
 		Workdir: filepath.Join(dir, "artifacts"), Params: map[string]any{}, Seed: m.SplitSeed,
 		Limits: map[string]any{"max_wall_s": nil, "max_ram_mb": nil, "device": "auto", "num_threads": nil},
-		path:   filepath.Join(dir, "spec.json"),
+		path:   filepath.Join(dir, "spec.json"), Attempt: 1, CheckpointDir: filepath.Join(dir, "checkpoints"),
 	}
 	if err := os.Mkdir(s.Workdir, 0o700); err != nil {
 		t.Fatal(err)

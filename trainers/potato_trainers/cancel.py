@@ -1,4 +1,4 @@
-"""Cancelling: SIGTERM and SIGINT end the run as cancelled.
+"""Signals: SIGTERM and SIGINT end the run as cancelled; SIGUSR1 says that the scheduler will soon, and asks to save.
 
 The signal is raised in the main thread as Cancelled, so that files are closed and temporary ones removed. Long
 computations in C never come back to the interpreter, and a trainer may swallow the exception; therefore a thread waits
@@ -19,8 +19,9 @@ class Cancelled(BaseException):
 class Cancellation:
     """Listens for the signals of one run."""
 
-    def __init__(self, last_words):
+    def __init__(self, last_words, runs_out):
         self._last_words = last_words  # called from the thread when the main one did not get to it; must not raise
+        self._runs_out = runs_out  # called in the main thread, between any two steps
         self._over = threading.Event()
 
     def listen(self):
@@ -30,6 +31,7 @@ class Cancellation:
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._raise)
+        signal.signal(signal.SIGUSR1, lambda number, frame: self._runs_out())
         threading.Thread(target=self._watch, args=(reader,), name="cancel", daemon=True).start()
 
     def over(self):

@@ -1,6 +1,7 @@
 """Failures as people read them: a code, a sentence, what to do. A trace goes to standard error, not into a message."""
 
 import errno
+import os
 import sys
 
 EXIT_OK, EXIT_UNEXPECTED, EXIT_INVALID, EXIT_MISSING, EXIT_CANCELLED, EXIT_MEMORY = range(6)
@@ -75,8 +76,9 @@ def explain(error, trainer, step):
     if isinstance(error, MemoryError):
         return "out_of_memory", EXIT_MEMORY, "The worker ran out of memory%s%s" % (where, _in_use()), _SMALLER
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        at = " (%s)" % error.filename if error.filename else ""
-        return "disk_full", EXIT_UNEXPECTED, "No space is left on the disk%s%s" % (where, at), _SPACE
+        # A write has no file name; which disk it is, the folder we work in mostly tells.
+        at = error.filename or "working in %s" % os.getcwd()
+        return "disk_full", EXIT_UNEXPECTED, "No space is left on the disk%s (%s)" % (where, at), _SPACE
     code, exit_code, hint, line = (
         "worker_failed",
         EXIT_UNEXPECTED,

@@ -1,6 +1,7 @@
 """Writing files that others read: complete or not there at all."""
 
 import os
+import pickle
 import re
 
 
@@ -25,6 +26,21 @@ def remove(path):
         os.unlink(path)
     except FileNotFoundError:
         pass
+
+
+PICKLE = "state.pkl"
+
+
+def save_pickle(folder, value):
+    """Writes the one file of a checkpoint that is a Python object; whoever opened the checkpoint syncs it."""
+    with open(os.path.join(folder, PICKLE), "wb") as file:
+        pickle.dump(value, file, protocol=4)
+
+
+def load_pickle(folder):
+    """Reads what save_pickle wrote, on the machine that wrote it and with the same versions."""
+    with open(os.path.join(folder, PICKLE), "rb") as file:
+        return pickle.load(file)
 
 
 def folder_names(names):

@@ -8,7 +8,7 @@ from potato_trainers.predictions import Predictions
 class Job:
     """One run as its trainer sees it. `params` have their defaults filled in and fit the trainer's schema."""
 
-    def __init__(self, spec, bundle, params, device):
+    def __init__(self, spec, bundle, params, device, checkpoints):
         self.run_id = spec.run_id
         self.trainer = spec.trainer
         self.attempt = spec.attempt
@@ -20,7 +20,8 @@ class Job:
         self.num_threads = spec.num_threads
         self.max_ram_mb = spec.max_ram_mb
         self.workdir = spec.workdir
-        self.checkpoint_dir = os.path.join(spec.workdir, "checkpoint")
+        self.checkpoint_dir = spec.checkpoint_dir
+        self._checkpoints = checkpoints
         self._predictions = None
 
     def path(self, *parts):
@@ -28,6 +29,19 @@ class Job:
         path = os.path.join(self.workdir, *parts)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
+
+    def checkpoint(self, name="state"):
+        """The folder of the last whole checkpoint of an earlier attempt, to be read from; None: begin at the beginning."""
+        return self._checkpoints.last(name)
+
+    def saving(self, name="state"):
+        """`with job.saving() as folder`: what is written into the folder becomes the last checkpoint, whole or not at all."""
+        return self._checkpoints.saving(name)
+
+    @property
+    def save_requested(self):
+        """Whether the scheduler has said that time is running out and no checkpoint was saved since."""
+        return self._checkpoints.requested
 
     def predictions(self):
         """The file that predictions are written to: `with job.predictions() as out`."""

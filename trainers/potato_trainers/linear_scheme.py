@@ -1,8 +1,6 @@
 """One scheme's linear model on given features: fitted, calibrated, checkpointed, described in a model card."""
 
-import hashlib
 import json
-import os
 import pickle
 
 import numpy as np
@@ -10,7 +8,7 @@ import numpy as np
 from potato_trainers import linear
 from potato_trainers.calibration import Calibration, log_loss
 from potato_trainers.events import log, metric, progress, status
-from potato_trainers.files import remove, write_atomic
+from potato_trainers.files import load_pickle, save_pickle
 
 LOSS_ROWS = 10000  # the loss curve needs no more rows than this
 
@@ -27,7 +25,7 @@ class SchemeModel:
         self._seed = job.seed % 2**32
         self._problems = linear.problems_of(labelled)
         self._estimators, self._lines, self._calibrations = [], [], []
-        self._checkpoint = _Checkpoint(job, labelled, os.path.join(job.checkpoint_dir, folder + ".pkl"))
+        self._checkpoint = _Checkpoint(job, folder)
 
     def fit(self, held_out=None):
         """Fits and calibrates; yields events. held_out is (features, codes) for the accuracy curve of sgd."""
@@ -47,10 +45,6 @@ class SchemeModel:
     def probabilities(self, features):
         """One row for each item, one column for each label."""
         return self._answers.probabilities(features)
-
-    def forget_checkpoint(self):
-        """The model is saved: what a later attempt would go on from is not needed any more."""
-        self._checkpoint.remove()
 
     def _fit_logistic(self):
         total = len(self._problems)
@@ -74,7 +68,7 @@ class SchemeModel:
     def _descend(self, held_out):
         job, epochs, n_features = self._job, self._job.params["epochs"], self._features.shape[1]
         descent = linear.Descent(self._problems, job.params, self._seed)
-        if job.attempt > 1 and self._checkpoint.restore(descent):
+        if self._checkpoint.restore(descent):
             yield log("Going on%s from the checkpoint after epoch %d of %d" % (self._of, descent.epoch, epochs))
         plain = [Calibration(False)] * len(self._problems)
         sample = np.arange(min(len(self.labelled), LOSS_ROWS))
@@ -183,42 +177,20 @@ class SchemeModel:
 
 
 class _Checkpoint:
-    """A fit that stopped in the middle, for the next attempt of the same run. It is used only when everything that the
-    fit depends on is the same."""
+    """A descent that stopped in the middle, for the next attempt of the same run."""
 
-    def __init__(self, job, labelled, path):
-        self._path = path
-        same = [
-            job.trainer,
-            job.bundle.digest,
-            job.params,
-            job.seed,
-            labelled.schema.name,
-            labelled.labels,
-            len(labelled),
-        ]
-        self._fingerprint = hashlib.sha256(json.dumps(same, sort_keys=True).encode("ascii")).hexdigest()
+    def __init__(self, job, folder):
+        self._job, self._name = job, "scheme-" + folder
 
     def save(self, descent):
-        state = {"fingerprint": self._fingerprint, "epoch": descent.epoch, "estimators": descent.estimators}
-        write_atomic(self._path, pickle.dumps(state, protocol=4))
+        state = {"epoch": descent.epoch, "estimators": descent.estimators}
+        with self._job.saving(self._name) as folder:
+            save_pickle(folder, state)
 
     def restore(self, descent):
-        try:
-            with open(self._path, "rb") as file:
-                state = pickle.loads(file.read())
-        except FileNotFoundError:
+        folder = self._job.checkpoint(self._name)
+        if folder is None:
             return False
-        except Exception:  # written by another version of scikit-learn, or cut off: the fit starts anew
-            return False
-        if state.get("fingerprint") != self._fingerprint:
-            return False
+        state = load_pickle(folder)
         descent.epoch, descent.estimators = state["epoch"], state["estimators"]
         return True
-
-    def remove(self):
-        remove(self._path)
-        try:
-            os.rmdir(os.path.dirname(self._path))
-        except OSError:
-            pass  # other schemes' checkpoints are still there, or there was none

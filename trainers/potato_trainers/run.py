@@ -7,6 +7,7 @@ import traceback
 from potato_trainers import events, params, registry
 from potato_trainers.bundle import Bundle
 from potato_trainers.cancel import Cancellation, Cancelled
+from potato_trainers.checkpoints import Checkpoints, made_of
 from potato_trainers.devices import Device, choose
 from potato_trainers.events import EventStream
 from potato_trainers.failures import EXIT_CANCELLED, EXIT_OK, Failure, SpecError, ValidationFailed, explain
@@ -27,7 +28,7 @@ def run(spec_path):
     except SpecError as err:
         unreadable, stream = err, EventStream.to_stdout()
     run = _Run(stream)
-    cancellation = Cancellation(run.end_as_cancelled)
+    cancellation = Cancellation(run.end_as_cancelled, run.time_runs_out)
     cancellation.listen()
     try:
         if unreadable:
@@ -35,6 +36,7 @@ def run(spec_path):
         result = run.train(fields)
         cancellation.over()
         stream.emit(result)
+        run.forget_checkpoints()
         return EXIT_OK
     except Cancelled:
         cancellation.over()
@@ -59,6 +61,8 @@ class _Run:
         self._stream = stream
         self._step = ""
         self._trainer = ""
+        self._checkpoints, self._saves = None, False
+        self._runs_out = False  # and nobody was told yet
 
     def train(self, fields):
         """Does everything up to the result, which is returned rather than sent: a cancel may still come first."""
@@ -72,7 +76,13 @@ class _Run:
         os.makedirs(spec.workdir, exist_ok=True)
         self._say("reading bundle")
         bundle = Bundle(spec.bundle_dir)
-        job = Job(spec, bundle, values, self._device(spec, trainer))
+        self._checkpoints = Checkpoints(
+            spec.checkpoint_dir, lambda: made_of(spec, bundle, values, trainer.about["packages"]), self._log
+        )
+        self._saves = trainer.about["checkpoints"]
+        if self._runs_out:
+            self.time_runs_out()
+        job = Job(spec, bundle, values, self._device(spec, trainer), self._checkpoints)
         done = self._follow(trainer.load().train(job))
         return self._result(job, trainer, done)
 
@@ -87,12 +97,33 @@ class _Run:
                         "Trainer '%s' yielded %.80r, which is no event" % (self._trainer, event),
                         "yield what potato_trainers gives: status, progress, metric, log, artifact, done",
                     )
+                self._note_running_out()
                 if event["event"] == "done":
                     return event
                 self._send(event)
         finally:
             said.close()
         raise Failure("Trainer '%s' ended without a result" % self._trainer, "its train(job) must yield done(…) last")
+
+    def time_runs_out(self):
+        """The scheduler's signal before the time limit. A signal's handler: it must not write events itself."""
+        self._runs_out = True
+        if self._checkpoints is not None:
+            self._checkpoints.requested = True
+
+    def _note_running_out(self):
+        if self._runs_out:
+            self._runs_out = False
+            saves = "the next checkpoint is saved soon" if self._saves else "this trainer saves no checkpoints"
+            self._log("The scheduler says that the job's time runs out; " + saves, "warning")
+
+    def forget_checkpoints(self):
+        """There is a result, so no attempt will go on from them."""
+        self._checkpoints.forget()
+
+    def _log(self, text, level="info"):
+        self._note_running_out()
+        self._stream.emit(events.log(text, level))
 
     def _send(self, event):
         if event["event"] == "status":

@@ -21,7 +21,11 @@ class Spec:
         self.workdir = os.path.abspath(_text(fields, "workdir", required=True))
         self.trainers_dir = _text(fields, "trainers_dir")
         self.events_file = _text(fields, "events_file")
-        self.attempt = _whole(fields, "attempt", 1)
+        # A spec of the annotation tool names none.
+        self.checkpoint_dir = os.path.abspath(
+            _text(fields, "checkpoint_dir") or os.path.join(self.workdir, "checkpoints")
+        )
+        self.attempt = _attempt(_whole(fields, "attempt", 1))
         self.seed = _whole(fields, "seed", 0)
         self.params = _object(fields, "params")
         limits = _object(fields, "limits")
@@ -34,6 +38,12 @@ class Spec:
         names = [s.name for s in self.schemas]
         if len(set(names)) < len(names):
             raise SpecError("The spec names a scheme twice: %s" % ", ".join(names))
+
+
+def _attempt(number):
+    """A scheduler that starts a run anew leaves the spec as it is and counts in the environment."""
+    counted = os.environ.get("POTATO_ATTEMPT", "")
+    return int(counted) if counted.isdigit() else number
 
 
 def read_fields(path):

@@ -6,6 +6,7 @@ not a syntax error.
 
 import json
 import os
+import signal
 import sys
 import time
 
@@ -58,6 +59,7 @@ def _mend_bytecode():
 if __name__ == "__main__":
     if sys.version_info < (3, 8):
         sys.exit(_too_old())
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the run listens to it, a scheduler's signal must not kill
     _mend_bytecode()
     # The package's modules have common names (events, spec); only the package itself may be found by import.
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _HERE]

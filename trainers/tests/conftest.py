@@ -87,6 +87,7 @@ class Run:
         self.folder = str(folder)
         self.bundle_dir = os.path.join(self.folder, "bundle")
         self.workdir = os.path.join(self.folder, "artifacts")
+        self.checkpoint_dir = os.path.join(self.folder, "checkpoints")
         self.events_file = os.path.join(self.folder, "events.jsonl")
         self.spec_file = os.path.join(self.folder, "spec.json")
         self.schemas = [MOOD]
@@ -136,6 +137,7 @@ class Run:
             "schemas": self.schemas,
             "bundle_dir": self.bundle_dir,
             "workdir": self.workdir,
+            "checkpoint_dir": self.checkpoint_dir,
             "params": {},
             "seed": 0,
             "limits": {"max_wall_s": None, "max_ram_mb": None, "device": "auto", "num_threads": None},

@@ -4,13 +4,11 @@ import json
 import os
 import pickle
 import random
-import signal
 import subprocess
 import sys
 
 import pytest
 from conftest import MOOD, STARS, TOPICS, moods
-from test_worker import wait_for
 
 pytestmark = pytest.mark.sklearn
 
@@ -275,49 +273,7 @@ def test_sgd_draws_curves(run):
     assert out.of("progress")[-1]["phase"] == "predict" and any(
         e["phase"] == "fit" and e["total"] == 5 for e in out.of("progress")
     )
-    assert not os.path.exists(out.artifact("checkpoint"))
-
-
-def test_sgd_goes_on_from_its_checkpoint(run):
-    rows, more = noisy(2000, 1), topics(2000)
-    both = [(a + " " + b, dict(ta, **tb)) for (a, ta), (b, tb) in zip(rows, more)]
-    run.bundle(schemas=[MOOD, TOPICS], train=both, val=both[:20])
-    params = {"classifier": "sgd", "epochs": 150, "calibrate": False}
-    whole = run.train(params=params)
-    expected = whole.predictions
-    events = run.events_file
-    os.unlink(events)
-    run.spec(params=params, workdir=os.path.join(run.folder, "second"))
-    process = run.start()
-    wait_for(lambda: os.path.exists(events) and open(events).read().count('"loss"') >= 5)
-    process.send_signal(signal.SIGTERM)
-    run.workdir = os.path.join(run.folder, "second")
-    assert run.finish(process).code == 4
-    assert os.listdir(os.path.join(run.workdir, "checkpoint")) == ["mood.pkl"]
-    os.unlink(events)
-    out = run.train(params=params, attempt=2)
-    going_on = [e["msg"] for e in out.of("log") if "checkpoint" in e["msg"]]
-    assert len(going_on) == 1 and going_on[0].startswith("Going on mood from the checkpoint after epoch ")
-    first = next(e for e in out.of("metric") if e["name"] == "loss")
-    assert first["step"] >= 5  # the cancel may come between an epoch's figures and its checkpoint
-    assert out.predictions == expected
-
-
-@pytest.mark.parametrize("change", ["attempt 1", "params", "cut off"])
-def test_sgd_starts_anew_from_a_checkpoint_of_something_else(run, change):
-    run.bundle(train=moods(20))
-    params = {"classifier": "sgd", "epochs": 3}
-    folder = os.path.join(run.workdir, "checkpoint")
-    os.makedirs(folder)
-    path = os.path.join(folder, "mood.pkl")
-    with open(path, "wb") as file:
-        file.write(
-            b"\x80\x04cut"
-            if change == "cut off"
-            else pickle.dumps({"fingerprint": "other", "epoch": 2, "estimators": []})
-        )
-    out = run.train(params=params, attempt=1 if change == "attempt 1" else 2)
-    assert [e["step"] for e in out.of("metric") if e["name"] == "loss"] == [1, 2, 3]
+    assert not os.path.exists(run.checkpoint_dir)
 
 
 def test_specs_and_bundles_of_the_annotation_tool(run):

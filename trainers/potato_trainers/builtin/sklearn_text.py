@@ -5,7 +5,7 @@ import time
 
 from potato_trainers.events import artifact, done, log, status
 from potato_trainers.failures import ValidationFailed
-from potato_trainers.files import folder_names, write_atomic
+from potato_trainers.files import folder_names, load_pickle, save_pickle, write_atomic
 from potato_trainers.labelled import read, trainable
 from potato_trainers.predicting import predict
 
@@ -112,7 +112,7 @@ def warm():
     from potato_trainers import linear, linear_scheme  # noqa: F401
 
     params = {name: rule["default"] for name, rule in TRAINER["params"]["properties"].items()}
-    features = _Features(params, ["one warm word", "two cold words"])
+    features = _Features.of_texts(params, ["one warm word", "two cold words"])
     linear.fit_line(features.train, linear.np.array([0, 1]), linear.Problem([0, 1], 2), params, 0)
 
 
@@ -151,8 +151,6 @@ def train(job):
         if labels:
             notes.append(_unseen_note(each, labels))
             yield log(notes[-1], "warning")
-    for model, _ in models:
-        model.forget_checkpoint()
     first = models[0][0]
     yield done(
         metrics=first.metrics,
@@ -166,10 +164,14 @@ def train(job):
 class _Features:
     """The features of some training texts, and how to make those of others."""
 
-    def __init__(self, params, texts):
+    def __init__(self, vectorizer, train):
+        self.vectorizer, self.train = vectorizer, train
+
+    @classmethod
+    def of_texts(cls, params, texts):
         from potato_trainers import lean_import
 
-        self.vectorizer = lean_import.sklearn()[0].TfidfVectorizer(
+        vectorizer = lean_import.sklearn()[0].TfidfVectorizer(
             analyzer=params["analyzer"],
             ngram_range=(params["ngram_min"], params["ngram_max"]),
             max_features=params["max_features"] or None,
@@ -177,7 +179,7 @@ class _Features:
             lowercase=params["lowercase"],
         )
         try:
-            self.train = self.vectorizer.fit_transform(texts)
+            return cls(vectorizer, vectorizer.fit_transform(texts))
         except ValueError as err:
             if "empty vocabulary" not in str(err):
                 raise
@@ -187,6 +189,20 @@ class _Features:
                 % (len(texts), empty),
                 "check item_properties.text_key, or set the parameter analyzer to char_wb",
             )
+
+    @classmethod
+    def of_run(cls, job, texts, name):
+        """The same, kept in a checkpoint for as long as a run goes on in epochs. The training features are kept as they
+        are: made again by transform() they would differ in their last bits, and so would the model."""
+        if job.params["classifier"] != "sgd":
+            return cls.of_texts(job.params, texts)
+        kept = job.checkpoint(name)
+        if kept is not None:
+            return cls(*load_pickle(kept))
+        made = cls.of_texts(job.params, texts)
+        with job.saving(name) as folder:
+            save_pickle(folder, (made.vectorizer, made.train))
+        return made
 
     def of(self, texts):
         return self.vectorizer.transform(texts)
@@ -199,7 +215,7 @@ def _models(job, labelled, texts, linear_scheme):
     for each in labelled:
         key = tuple(each.index)
         if key not in made:
-            made[key] = _Features(job.params, [texts[i] for i in each.index])
+            made[key] = _Features.of_run(job, [texts[i] for i in each.index], "features-%d" % len(made))
         yield (
             linear_scheme.SchemeModel(job, each, made[key].train, len(job.schemas) > 1, folders[each.schema.name]),
             made[key],
