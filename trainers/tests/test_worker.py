@@ -244,6 +244,7 @@ def test_full_disk(run):
         out.code == 1
         and out.error["code"] == "disk_full"
         and out.error["message"].startswith("No space is left on the disk")
+        and "(working in /" in out.error["message"]
     )
     assert os.listdir(run.workdir) == []
 
