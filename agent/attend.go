@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"potato/api"
@@ -20,6 +22,7 @@ func (w *work) attend(ctx context.Context) (State, error) {
 		if err != nil {
 			w.log.Warn("no word on the worker", "err", err)
 		}
+		w.pass(state.Says)
 		if ended && state.Phase == StateLost {
 			// The shim was killed; what it looked after must not go on alone.
 			if err := w.o.Launcher.Signal(ctx, w.handle, SignalKill); err != nil {
@@ -29,7 +32,8 @@ func (w *work) attend(ctx context.Context) (State, error) {
 		if ended && endedAt.IsZero() {
 			endedAt = time.Now()
 		}
-		err = w.drain(ctx, ended)
+		late := ended && w.filesAreLate(state, endedAt)
+		err = w.drain(ctx, ended && !late)
 		switch {
 		case err != nil && isDiskFull(err):
 			w.giveUp(ending{disk: err})
@@ -39,7 +43,7 @@ func (w *work) attend(ctx context.Context) (State, error) {
 		if w.out.result != nil && w.resultAt.IsZero() {
 			w.resultAt = time.Now()
 		}
-		if ended && (err == nil || isDiskFull(err) || time.Since(endedAt) > drainTime) {
+		if ended && !late && (err == nil || isDiskFull(err) || time.Since(endedAt) > drainTime) {
 			return state, nil
 		}
 		if leave := w.press(ctx); leave {
@@ -52,6 +56,38 @@ func (w *work) attend(ctx context.Context) (State, error) {
 		case <-time.After(w.o.Poll):
 		}
 	}
+}
+
+// pass puts what the launcher says into the run's events.
+func (w *work) pass(says []api.Event) {
+	for _, e := range says {
+		if err := w.out.append(w.follow.record(e)); err != nil {
+			w.log.Warn("cannot write down what the launcher says", "err", err)
+		}
+	}
+}
+
+const lateError = 5 * time.Second // how long an error event may be late, which a crash does not write at all
+
+// filesAreLate reports whether what a worker that has ended must have written is not there yet. Network storage may show
+// its exit before its result, and that before its predictions (T08).
+func (w *work) filesAreLate(s State, endedAt time.Time) bool {
+	if s.Late <= 0 || s.Cause != nil || s.Phase != StateEnded || w.ending().any() {
+		return false
+	}
+	waited := time.Since(endedAt)
+	if s.Exit.Code != nil && *s.Exit.Code == 0 {
+		return waited < s.Late && !w.hasResult()
+	}
+	return waited < min(s.Late, lateError) && w.out.failed == nil && w.out.result == nil && s.Exit.Reason == ""
+}
+
+func (w *work) hasResult() bool {
+	if w.out.result == nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(w.o.Artifacts, filepath.FromSlash(w.out.result.PredictionsFile)))
+	return err == nil
 }
 
 // drain takes over what the worker has written since the last time. The place of reading moves only with what is safe
@@ -82,7 +118,7 @@ func (w *work) press(ctx context.Context) (leave bool) {
 	if !end.any() && !w.overstays(end.grace) {
 		return false
 	}
-	if api.HasCode(end.over, "lease_moved") && !w.own.named(w.o.Dir) {
+	if api.HasCode(end.over, "lease_moved") && !w.own.named(w.o.Dir) || w.leavesJob(end) {
 		return true
 	}
 	sig := SignalKill
@@ -100,6 +136,11 @@ func (w *work) press(ctx context.Context) (leave bool) {
 		w.log.Warn("cannot end the worker", "err", err)
 	}
 	return false
+}
+
+// leavesJob reports whether the worker goes on without an agent, until the server comes back (Q7).
+func (w *work) leavesJob(end ending) bool {
+	return w.o.Detach && end.lost && !end.cancelled && end.over == nil
 }
 
 // overstays reports whether the worker has had its time to leave after its result. A library that hangs while the

@@ -19,6 +19,7 @@ type shimStart struct {
 	Env    []string `json:"env"`
 	Marker string   `json:"marker"`
 	Job    shimJob  `json:"job,omitzero"`
+	Slurm  bool     `json:"slurm,omitempty"` // started by a SLURM job: Env comes over what the job's script has set, and the script has the claim
 }
 
 // shimJob is what a shim must know of the job its worker does.
@@ -61,6 +62,9 @@ func Exec(stdin io.Reader) int {
 	s := newShim(start.Marker)
 	if start.Warm {
 		return s.warm(start, in)
+	}
+	if start.Slurm {
+		return s.inSlurm(start)
 	}
 	return s.cold(start)
 }

@@ -103,6 +103,9 @@ func (h HostedJob) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 	if err != nil {
 		return err
 	}
+	if h.Slurm != nil {
+		return h.submit(ctx, *job, self, client, log)
+	}
 	gpus, unlock, err := h.takeGPUs()
 	if err != nil {
 		return errors.Join(err, h.fail(ctx, client, *job, err))
@@ -119,6 +122,25 @@ func (h HostedJob) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 	}
 	return err
 }
+
+// submit has the worker run as a SLURM job, on GPUs that the scheduler gives it.
+func (h HostedJob) submit(ctx context.Context, job api.Job, self string, client *api.Client, log *slog.Logger) error {
+	h.limit(&job)
+	sbatch := NewSbatch(SbatchOptions{Config: *h.Slurm, Dir: filepath.Dir(filepath.Dir(h.Dir)), Log: log})
+	defer sbatch.Close()
+	log.Info("working on the run", "run", job.RunID, "python", cmp.Or(h.Slurm.JobPython, h.Python))
+	err := Work(ctx, job, Options{
+		Dir: h.Dir, Desk: client, Launcher: sbatch, Backend: h.Backend, Python: h.Python, PythonKey: "job_python", WorkerPath: h.Worker,
+		ArtifactURI: h.ArtifactURI, Shim: []string{self, "exec"}, Detach: h.Slurm.Detach, Poll: slurmPoll,
+		ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log, TellLog: true,
+	})
+	if api.HasCode(err, "server_unreachable") && !h.Keep && !h.Slurm.Detach {
+		err = errors.Join(err, os.RemoveAll(h.Dir))
+	}
+	return err
+}
+
+const slurmPoll = 200 * time.Millisecond // how often a job directory on shared storage is looked at
 
 // claim asks for the one run that the token speaks for.
 func (h HostedJob) claim(ctx context.Context, c *api.Client, log *slog.Logger) (*api.Job, error) {
@@ -142,6 +164,14 @@ func (h HostedJob) claim(ctx context.Context, c *api.Client, log *slog.Logger) (
 
 // adapt makes the server's job one of this machine.
 func (h HostedJob) adapt(job *api.Job, gpus []string) {
+	h.limit(job)
+	if len(gpus) == 0 {
+		job.Spec.Limits.Device = "cpu"
+	}
+}
+
+// limit replaces what the server knows of itself by what holds here.
+func (h HostedJob) limit(job *api.Job) {
 	job.Spec.TrainersDir = nil
 	if h.TrainersDir != "" {
 		job.Spec.TrainersDir = &h.TrainersDir
@@ -151,9 +181,6 @@ func (h HostedJob) adapt(job *api.Job, gpus []string) {
 		job.Spec.Limits.NumThreads = &h.NumThreads
 	}
 	job.Spec.Limits.Device = cmp.Or(h.Device, "auto")
-	if len(gpus) == 0 {
-		job.Spec.Limits.Device = "cpu"
-	}
 }
 
 // env is the worker's own: the backend's, and the GPUs that it may see.
@@ -251,7 +278,12 @@ func StopHosted(ctx context.Context, dir string, grace time.Duration) error {
 	if !readJSON(filepath.Join(dir, handleFile), &h) || h.Marker == "" {
 		return nil
 	}
-	p := Process{}
+	var p Launcher = Process{}
+	if isSlurm(dir) {
+		s := NewSbatch(SbatchOptions{Dir: filepath.Dir(filepath.Dir(dir))})
+		defer s.Close()
+		p = s
+	}
 	if err := p.Signal(ctx, h, SignalTerm); err != nil {
 		return err
 	}

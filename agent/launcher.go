@@ -7,8 +7,7 @@ import (
 	"potato/api"
 )
 
-// Launcher starts a worker, says how it stands and ends it. Process is the one that ships; the one that submits jobs to
-// SLURM has to keep the same order, and this is what both are held to.
+// Launcher starts a worker, says how it stands and ends it. Process starts it on this machine, Sbatch submits it to SLURM.
 //
 // The order is Launch, then State until it is no longer StateRunning. All methods work from the handle and the job
 // directory alone, so a new agent can go on with what another one started.
@@ -24,6 +23,8 @@ type Launcher interface {
 
 // Launch is what a launcher needs to start a worker.
 type Launch struct {
+	RunID        api.RunID
+	Attempt      int      // of the run; a scheduler that starts the worker anew counts on from it
 	Backend      string   // named in the handle
 	Dir          string   // the job directory, absolute
 	Spec         string   // path of spec.json
@@ -57,6 +58,9 @@ const (
 type State struct {
 	Phase Phase
 	Exit  Exit
+	Cause *api.Error    // why it ended, where its launcher knows more than Exit shows; may be nil
+	Late  time.Duration // its files may be late by so much, on network storage
+	Says  []api.Event   // news for the run's events, each said once
 }
 
 // Exit is the content of exit_code, which the shim writes last of all.
@@ -67,6 +71,10 @@ type Exit struct {
 	Message    string  `json:"message,omitempty"`
 	FinishedAt float64 `json:"finished_at"`
 	MaxRSSMB   int64   `json:"max_rss_mb"`
+
+	SlurmJob string `json:"slurm_job,omitempty"` // whose exit it is, and after how many restarts
+	Restart  int    `json:"restart,omitempty"`
+	Node     string `json:"node,omitempty"`
 }
 
 // Why a shim ended its worker, or could not start it.
@@ -75,6 +83,8 @@ const (
 	ReasonServerLost  = "server_lost"
 	ReasonTerminated  = "terminated" // TERM was forwarded to it
 	ReasonStartFailed = "start_failed"
+	ReasonNoPython    = "python_missing" // the interpreter, where only the shim can look for it
+	ReasonPrelude     = "prelude_failed" // Message is the line
 )
 
 // Signal is how a worker is ended.

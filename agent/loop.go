@@ -100,6 +100,8 @@ func (w *work) outcome(ctx context.Context) (outcome, error) {
 		return o, ctx.Err()
 	case end.over != nil:
 		return o, end.over
+	case w.leavesJob(end):
+		return o, api.Unavailablef("server_unreachable", "The server did not answer for %.0f s; the agent leaves, and the job goes on", w.o.ServerLossTimeout.Seconds())
 	case err != nil && !end.any():
 		o = w.failure(err)
 	default:
@@ -137,6 +139,7 @@ func (w *work) await(ctx context.Context, done <-chan struct{}) {
 // worker starts the worker unless that was done, and attends it to its end.
 func (w *work) worker(ctx context.Context) (State, error) {
 	started := readJSON(filepath.Join(w.o.Dir, handleFile), &w.handle)
+	why := api.Unavailablef("start_failed", "The worker could not be started: its shim ended before it began")
 	for range launches {
 		if !started {
 			if err := w.start(ctx); err != nil {
@@ -148,8 +151,11 @@ func (w *work) worker(ctx context.Context) (State, error) {
 			return state, err
 		}
 		started = false
+		if state.Cause != nil {
+			why = state.Cause
+		}
 	}
-	return State{}, api.Unavailablef("start_failed", "The worker could not be started: its shim ended before it began")
+	return State{}, why
 }
 
 // start fetches the bundle, writes the spec and launches the worker.
@@ -185,7 +191,7 @@ func (w *work) start(ctx context.Context) error {
 		return stopping.Err()
 	}
 	h, err := w.o.Launcher.Launch(ctx, Launch{
-		Backend: w.o.Backend, Dir: w.o.Dir, Spec: path, Trainer: spec.Trainer, Python: w.o.Python, WorkerPath: w.o.WorkerPath, Env: w.o.Env,
+		RunID: w.job.RunID, Attempt: spec.Attempt, Backend: w.o.Backend, Dir: w.o.Dir, Spec: path, Trainer: spec.Trainer, Python: w.o.Python, WorkerPath: w.o.WorkerPath, Env: w.o.Env,
 		NumThreads: deref(spec.Limits.NumThreads), MaxRAMMB: deref(spec.Limits.MaxRAMMB), LeaseFile: filepath.Join(w.o.Dir, ownerFile),
 		LeaseTimeout: w.o.LeaseTimeout, Grace: w.ending().grace, Shim: w.o.Shim, Warm: w.o.Warm, Save: w.save,
 	})

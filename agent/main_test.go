@@ -1,9 +1,12 @@
 package agent_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,7 +22,14 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 2 && os.Args[1] == agentArg {
 			return agentMain()
 		}
+		flag.Parse()
+		if err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0)))); err != nil { // most of them wait for a scheduler
+			panic(err)
+		}
 		code := m.Run()
+		for _, stop := range afterTests {
+			stop()
+		}
 		if err := goleak.Find(); err != nil && code == 0 {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")
 			return 1
@@ -27,6 +37,9 @@ func TestMain(m *testing.M) {
 		return code
 	})
 }
+
+// afterTests ends what all tests of the package share.
+var afterTests []func()
 
 // bench is one job directory with a server in memory.
 type bench struct {

@@ -36,6 +36,8 @@ func (w *work) decide(s State, end ending) outcome {
 		blame(f, unreachable(w.o.ServerLossTimeout))
 	case end.disk != nil:
 		blame(f, w.noSpace(end.disk))
+	case s.Cause != nil && result == nil && (said == nil || said.Code == "cancelled" || s.Cause.Code == "out_of_memory"):
+		blame(f, s.Cause)
 	case s.Phase == StateLost || s.Phase == StateUnstarted:
 		blame(f, killed("The worker was killed together with the process that looked after it"))
 	case exit.Reason == ReasonOutOfMemory:
@@ -46,6 +48,10 @@ func (w *work) decide(s State, end ending) outcome {
 			WithHint("start the run again; a higher `heartbeat_timeout_s` bridges longer absences"))
 	case exit.Reason == ReasonStartFailed:
 		blame(f, api.Unavailablef("start_failed", "%s", exit.Message).WithHint("set `%s` to an interpreter that works", w.o.PythonKey))
+	case exit.Reason == ReasonNoPython:
+		blame(f, api.Unavailablef("python_missing", "%s", exit.Message).WithHint("set `%s` to an interpreter that exists there", w.o.PythonKey))
+	case exit.Reason == ReasonPrelude:
+		blame(f, preludeFailed(exit, w.o.Dir))
 	case said != nil && said.Code == "cancelled" && result == nil:
 		// Nobody here asked for it, so someone sent the worker a signal.
 		blame(f, killed("The worker was told to stop by a signal from outside of this program"))
@@ -57,6 +63,11 @@ func (w *work) decide(s State, end ending) outcome {
 		blame(f, w.unexplained(exit, stderr))
 	}
 	return o
+}
+
+func preludeFailed(exit Exit, dir string) *api.Error {
+	return api.Unavailablef("prelude_failed", "The prelude line `%s` failed with exit code %d%s", cut(exit.Message, 500), deref(exit.Code), quoted(slurmTail(dir))).
+		WithHint("mend the line in `prelude`; it runs in a login shell on the compute node, and what it printed is in slurm.out")
 }
 
 // ended is an outcome with what is reported of every end.

@@ -33,6 +33,7 @@ type shim struct {
 	peakMB  float64
 	ooms    int64
 	spare   *os.File // disk space for exit_code
+	fence   *fence   // of a SLURM job
 }
 
 func newShim(marker string) *shim {
@@ -88,6 +89,9 @@ func (s *shim) supervise() Exit {
 		case <-kill:
 			s.killAll()
 		case now := <-watch.C:
+			if s.fence.passed(now) {
+				s.killAll()
+			}
 			if kill == nil && lease.lost(now) {
 				if exit.Reason == "" {
 					exit.Reason = ReasonServerLost
@@ -166,6 +170,7 @@ func (s *shim) reserve() {
 func (s *shim) finish(exit Exit) int {
 	exit.FinishedAt = float64(time.Now().UnixMilli()) / 1000
 	exit.MaxRSSMB = int64(s.peakMB)
+	s.fence.sign(&exit)
 	path := filepath.Join(s.job.Dir, exitFile)
 	b, err := json.Marshal(exit)
 	if err != nil || s.spare == nil {

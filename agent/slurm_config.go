@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"potato/api"
 )
@@ -49,6 +50,15 @@ type SlurmConfig struct {
 	MailUser      string   `json:"mail_user,omitempty" sbatch:"mail-user"`
 	MailType      string   `json:"mail_type,omitempty" sbatch:"mail-type"`
 	SbatchArgs    []string `json:"sbatch_args,omitempty"` // passed as they are, after the others
+}
+
+const defaultPollInterval = 10 * time.Second
+
+func (c SlurmConfig) pollInterval() time.Duration {
+	if c.PollIntervalS <= 0 {
+		return defaultPollInterval
+	}
+	return seconds(c.PollIntervalS)
 }
 
 // Flags are the flags of sbatch that the settings become, in the order of C5, with sbatch_args last.

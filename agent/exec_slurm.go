@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"potato/trainers"
+)
+
+// inSlurm starts the worker of a SLURM job, whose script has made sure that no other job does. The exit status is the
+// worker's, so that the scheduler's records show it.
+func (s *shim) inSlurm(start shimStart) int {
+	s.job = start.Job
+	restart, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT"))
+	s.fence = &fence{dir: s.job.Dir, job: os.Getenv("SLURM_JOB_ID"), restart: restart, node: nodeName()}
+	s.reserve()
+	env := setEnv(os.Environ(), start.Env...)
+	python, err := trainers.FindPython(start.Argv[0], env)
+	if err != nil {
+		return s.statusOf(Exit{Reason: ReasonNoPython, Message: strings.ReplaceAll(err.Error(), "this machine", s.fence.node)})
+	}
+	start.Argv[0] = python
+	outputs, err := openOutputs(s.job.Dir)
+	if err == nil {
+		err = s.start(start.Argv, env, s.job.Dir, outputs)
+	}
+	if err != nil {
+		return s.statusOf(Exit{Reason: ReasonStartFailed, Message: err.Error()})
+	}
+	return s.statusOf(s.supervise())
+}
+
+func (s *shim) statusOf(exit Exit) int {
+	if s.fence.passed(time.Time{}) {
+		return 0 // the exit_code is another attempt's to write
+	}
+	if code := s.finish(exit); code != 0 {
+		return code
+	}
+	switch {
+	case exit.Code != nil:
+		return *exit.Code
+	case s.status.Signaled():
+		return 128 + int(s.status.Signal())
+	}
+	return 1
+}
+
+func nodeName() string {
+	if name := os.Getenv("SLURMD_NODENAME"); name != "" {
+		return name
+	}
+	return hostname()
+}
+
+const fenceEvery = 2 * time.Second
+
+// fence tells an attempt that the scheduler has started a later one. A node that was taken for dead may live on, and what
+// runs there must neither train on nor write the end of the run.
+type fence struct {
+	dir, job string
+	restart  int
+	node     string
+	looked   time.Time
+}
+
+// passed reports whether a later attempt has begun. It looks every now and then, and at once when now is zero.
+func (f *fence) passed(now time.Time) bool {
+	if f == nil || !now.IsZero() && now.Sub(f.looked) < fenceEvery {
+		return false
+	}
+	f.looked = now
+	n, ok := readAttempt(filepath.Join(f.dir, attemptFile))
+	return ok && n.job == f.job && n.restart > f.restart
+}
+
+func (f *fence) sign(exit *Exit) {
+	if f != nil {
+		exit.SlurmJob, exit.Restart, exit.Node = f.job, f.restart, f.node
+	}
+}

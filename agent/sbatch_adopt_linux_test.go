@@ -1,0 +1,124 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"potato/agent"
+	"potato/agent/agenttest"
+	"potato/api"
+)
+
+// Another agent, on another login node, goes on with what is in the job directory.
+func TestSlurmJobIsAdopted(t *testing.T) {
+	for name, forget := range map[string]bool{"with its id": false, "by its name": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "go")
+			b := newSlurmBench(t, nil, append([]agenttest.Step{{"status", "ready"}, {"wait", path}}, agenttest.Good(2)...)...)
+			leave := b.startUntil()
+			b.says("ready")
+			id := b.id()
+			leave()
+			if forget { // its agent died before sbatch had answered, and before the job had started
+				h := b.handle()
+				h.SlurmJob = ""
+				text, err := json.Marshal(h)
+				must(t, err)
+				must(t, os.WriteFile(filepath.Join(b.o.Dir, "handle.json"), text, 0o600))
+				must(t, os.Remove(filepath.Join(b.o.Dir, "claim")))
+			}
+			b.launch(b.settings)
+			b.job.NextSeq, b.job.Lease = b.desk.NextSeq(), "lease-2"
+			done := b.start()
+			touch(t, path)
+			b.succeeds(b.ends(done))
+			if ids := b.queue("%i"); ids != id {
+				t.Errorf("jobs %s, want %s alone", ids, id)
+			}
+		})
+	}
+}
+
+// The agent dies before it called sbatch: there is no job of that name, so it is submitted now.
+func TestSlurmJobThatWasNeverSubmitted(t *testing.T) {
+	b := newSlurmBench(t, nil, agenttest.Good(1)...)
+	must(t, os.MkdirAll(b.o.Dir, 0o700))
+	h := api.Handle{Backend: "local", Dir: b.o.Dir, Host: "login1", Marker: "never"}
+	text, err := json.Marshal(h)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(b.o.Dir, "handle.json"), text, 0o600))
+	must(t, os.WriteFile(filepath.Join(b.o.Dir, "submit.json"), []byte(`{"name":"potato-`+string(b.job.RunID)+`"}`), 0o600))
+	b.succeeds(b.ends(b.start()))
+}
+
+// Q10: the scheduler requeues the job, and the run goes on as its second attempt.
+func TestSlurmRequeue(t *testing.T) {
+	yes := true
+	for name, c := range map[string]struct {
+		change func(c *agent.SlurmConfig)
+		again  func(b *slurmBench)
+	}{
+		"by hand": {func(*agent.SlurmConfig) {}, func(b *slurmBench) { b.scontrol("requeue", b.id()) }},
+		"after a node failure": {
+			func(c *agent.SlurmConfig) { c.Exclude, c.NodeList = "", returningNode },
+			func(b *slurmBench) { b.scontrol("update", "nodename="+returningNode, "state=down", "reason=pulled") },
+		},
+		"after a preemption": {
+			func(c *agent.SlurmConfig) {
+				c.Exclude, c.NodeList, c.Partition, c.CPUsPerTask = "", sharedNode, "low", 4
+			},
+			func(b *slurmBench) { b.preempt(sharedNode) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "go")
+			b := newSlurmBench(t, func(s *agent.SlurmConfig) { s.Requeue = &yes; c.change(s) },
+				append([]agenttest.Step{{"on_term", "report"}, {"metrics", 3}, {"status", "ready"}, {"wait", path}}, agenttest.Good(1)...)...)
+			done := b.start()
+			b.says("ready")
+			c.again(b)
+			b.says("SLURM job " + b.id() + ": PENDING (BeginTime)")
+			agenttest.Wait(t, "the second attempt", func() (bool, string) {
+				events := b.desk.Events()
+				e := events[len(events)-1]
+				return e.Attempt == 2 && e.StepText() == "ready", fmt.Sprintf("%s\n%s\n%+v", strings.Join(b.log(), "\n"), b.queue("%T %r"), b.desk.Finished())
+			})
+			touch(t, path)
+			b.succeeds(b.ends(done))
+			metrics := map[int]int{}
+			for _, e := range b.desk.Events() {
+				if e.Event == api.EventMetric {
+					metrics[e.Attempt]++
+				}
+			}
+			if metrics[1] != 3 || metrics[2] != 3 {
+				t.Errorf("metrics of each attempt: %v", metrics)
+			}
+			if ids := strings.Fields(b.queue("%i")); len(ids) != 1 {
+				t.Errorf("jobs %v", ids)
+			}
+		})
+	}
+}
+
+// A node that was taken for dead lives on: its attempt must not go on beside the next, nor write the run's end.
+func TestSlurmEarlierAttemptIsFenced(t *testing.T) {
+	b := newSlurmBench(t, nil, sleeper...)
+	leave := b.startUntil()
+	b.says("ready")
+	leave()
+	id, err := strconv.Atoi(b.id())
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(b.o.Dir, "attempt"), []byte(strconv.Itoa(id)+" 1 2 node03\n"), 0o600))
+	b.until("COMPLETED")
+	b.gone()
+	if exists(filepath.Join(b.o.Dir, "exit_code")) {
+		text, _ := os.ReadFile(filepath.Join(b.o.Dir, "exit_code"))
+		t.Errorf("it wrote %s", text)
+	}
+}
