@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"potato/api"
 	"potato/runners"
@@ -99,5 +100,40 @@ func put(t *testing.T, file string, content []byte) {
 	}
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// H7: a copy that sends nothing is given up in these words, and nothing of it goes on at the host.
+func TestSSHFetchStalls(t *testing.T) {
+	t.Parallel()
+	rig := hoststest.Get(t)
+	home, err := hoststest.Home(hoststest.Bash)
+	must(t, err)
+	for _, transport := range []string{hosts.TransportNative, hosts.TransportOpenSSH} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp(home, "potato-fetch-")
+			must(t, err)
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			put(t, filepath.Join(dir, "artifacts", "model.bin"), []byte("weights"))
+			stuck := filepath.Join(dir, "python") // a disk that hangs after the first words
+			put(t, stuck, []byte("#!/bin/sh\nread q\necho '{\"files\":1,\"bytes\":7,\"large\":[]}'\nexec sleep 600\n"))
+			put(t, filepath.Join(dir, "plan.json"), []byte(`{"python":"`+stuck+`"}`))
+			must(t, os.Chmod(stuck, 0o755))
+			must(t, exec.Command("chown", "-R", hoststest.Bash, dir).Run())
+			r := runners.NewSSH(runners.SSHOptions{
+				Config: runnertest.Study(t, fmt.Sprintf("  backends:\n    box: {type: ssh, host: target, transport: %s}\n", transport)),
+				Hosts:  hosts.Options{ConfigFile: rig.Config}, CopyStall: time.Second,
+			})
+			defer r.Close()
+			j := runners.Job{Job: api.Job{RunID: "20261129T000000-000000"}, Backend: "box", Dir: t.TempDir(), Step: func(string) {}, Say: func(string) {}}
+			_, err = r.Fetch(t.Context(), j, api.Handle{Backend: "box", Dir: dir, Host: "target"}, true)
+			if wantCode(t, err, "copy_stalled"); api.AsError(err).Message != "The copy from target sent nothing for 1 s" {
+				t.Errorf("got %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "artifacts", "model.bin")); err != nil {
+				t.Errorf("the file is no longer on the host: %v", err)
+			}
+		})
 	}
 }
