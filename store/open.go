@@ -32,7 +32,8 @@ type DB struct {
 	now  func() time.Time
 
 	totalsMu sync.Mutex
-	totals   map[totalKey]int // predictions that match a filter: those of a run never change
+	totals   map[totalKey]int     // predictions that match a filter: those of a run never change
+	searches map[totalKey][]int32 // and which those of a search are
 }
 
 // Open opens the database below dir, makes it when it is missing and brings it up to date. It does not take the lock of
@@ -50,7 +51,7 @@ func Open(ctx context.Context, dir string, now func() time.Time) (*DB, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, now: now, totals: map[totalKey]int{}}
+	d := &DB{path: path, now: now, totals: map[totalKey]int{}, searches: map[totalKey][]int32{}}
 	var err error
 	if d.w, err = sql.Open("sqlite", dsn(path, "_txlock=immediate", "_pragma=journal_mode(WAL)",
 		"_pragma=synchronous(NORMAL)", "_pragma=foreign_keys(1)", "_pragma=cache_size(-16000)")); err != nil {

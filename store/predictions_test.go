@@ -148,6 +148,10 @@ func TestPredictionsPages(t *testing.T) {
 		{store.PredictionFilter{Q: "FILM"}, []string{"v1", "v2"}},
 		{store.PredictionFilter{Q: "100%"}, []string{"x1"}},
 		{store.PredictionFilter{Q: "u2"}, []string{"u2"}},
+		{store.PredictionFilter{Q: "film", Limit: 1}, []string{"v1", "v2"}},
+		{store.PredictionFilter{Q: "e", Limit: 2}, []string{"v1", "x1", "u1", "u3"}},
+		{store.PredictionFilter{Q: "e", Limit: 2, Label: "positive", Split: "val"}, []string{"v1"}},
+		{store.PredictionFilter{Q: "nothing has this", Limit: 2}, nil},
 		{store.PredictionFilter{Schema: "other"}, nil},
 	} {
 		var got []string

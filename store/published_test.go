@@ -96,7 +96,15 @@ func TestPruneKeepsTheNewestAndTheLive(t *testing.T) {
 	}
 	wantCode(t, db.PruneRun(t.Context(), live), "run_live")
 	wantCode(t, db.PruneRun(t.Context(), running), "run_live")
+	for range 2 { // found, and remembered
+		if page, err := db.PredictionsPage(t.Context(), old, store.PredictionFilter{Q: "film"}); err != nil || page.Total != 2 {
+			t.Fatalf("got %d, %v, want 2 of the search", page.Total, err)
+		}
+	}
 	must(t, db.PruneRun(t.Context(), old))
+	if page, err := db.PredictionsPage(t.Context(), old, store.PredictionFilter{Q: "film"}); err != nil || page.Total != 0 {
+		t.Errorf("after pruning: got %d, %v, want nothing of the search", page.Total, err)
+	}
 	r, err := db.RunByID(t.Context(), old)
 	must(t, err)
 	page, err := db.PredictionsPage(t.Context(), old, store.PredictionFilter{})
