@@ -14,6 +14,9 @@ import (
 func TestMain(m *testing.M) {
 	agenttest.Main(func() int {
 		code := hoststest.Main(m.Run)
+		if scheduler.Cluster != nil {
+			scheduler.Stop()
+		}
 		if err := goleak.Find(); err != nil && code == 0 {
 			_, _ = os.Stderr.WriteString(err.Error() + "\n")
 			return 1

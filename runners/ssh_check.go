@@ -25,16 +25,19 @@ func (s *SSH) Check(ctx context.Context, o CheckOptions) api.CheckReport {
 	r := &report{api.CheckReport{
 		Backend: o.Backend, Type: b.Type, OK: true, Items: []api.CheckItem{}, GPUs: []api.GPU{}, MissingPackages: []api.MissingPackages{},
 	}}
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	limit := checkTime
+	if b.Type == api.BackendSlurm && o.Probe {
+		limit += trialTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	f, err := s.look(ctx, r, b)
+	device, f, err := s.look(ctx, r, b, o)
 	if err != nil {
 		text, hint := asText(err)
 		r.add(api.CheckFail, "ssh", hint, "%s", text)
 		r.Summary = "no run can start there: " + text
 		return r.CheckReport
 	}
-	device := s.judge(r, b, f, o)
 	r.Summary = fmt.Sprintf("%s (%s), %s", b.Host, f.Host, device)
 	if !r.OK {
 		r.Summary += "; no run can start: " + firstFailure(r.Items)
@@ -42,17 +45,19 @@ func (s *SSH) Check(ctx context.Context, o CheckOptions) api.CheckReport {
 	return r.CheckReport
 }
 
-// look goes to the host and asks it.
-func (s *SSH) look(ctx context.Context, r *report, b project.Backend) (hostFacts, error) {
+// look goes to the host, asks it, and judges its answers.
+func (s *SSH) look(long context.Context, r *report, b project.Backend, o CheckOptions) (device string, f hostFacts, err error) {
+	ctx, cancel := context.WithTimeout(long, checkTime)
+	defer cancel()
 	options := s.o.Hosts
 	options.ConnectTimeout = min(checkTime/2, orDuration(options.ConnectTimeout, checkTime/2))
 	began := time.Now()
 	c, err := hosts.Dial(ctx, targetOf(b), options)
 	if err != nil {
-		return hostFacts{}, s.late(ctx, b, err)
+		return "", f, s.late(ctx, b, err)
 	}
 	// A host that has stalled takes no goodbye either.
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	stop := context.AfterFunc(long, func() { _ = c.Close() })
 	defer func() {
 		if stop() {
 			_ = c.Close()
@@ -61,12 +66,18 @@ func (s *SSH) look(ctx context.Context, r *report, b project.Backend) (hostFacts
 	took := time.Since(began)
 	began = time.Now()
 	if _, err := c.Run(ctx, hosts.Script{Text: ":"}); err != nil {
-		return hostFacts{}, s.late(ctx, b, err)
+		return "", f, s.late(ctx, b, err)
 	}
 	r.add(api.CheckOK, "ssh", "", "logged in as %s (%s) in %s; a command takes %s", c.Login(), c.Transport(), short(took), short(time.Since(began)))
 	deadline, _ := ctx.Deadline()
-	f, err := s.probe(ctx, c, b, time.Until(deadline)-time.Second)
-	return f, s.late(ctx, b, err)
+	if f, err = s.probe(ctx, c, b, time.Until(deadline)-time.Second); err != nil {
+		return "", f, s.late(ctx, b, err)
+	}
+	if b.Type == api.BackendSlurm {
+		device, err = s.judgeSlurm(ctx, long, c, r, b, f, o)
+		return device, f, s.late(ctx, b, err)
+	}
+	return s.judge(r, b, f, o), f, nil
 }
 
 // late says of a host that a check ran out of time on that it is the host that is slow.

@@ -26,7 +26,7 @@ import (
 
 // The ssh runner keeps the contract over both transports, with every login shell, and where no socket can be forwarded.
 func TestSSHKeepsTheContract(t *testing.T) {
-	rig := hoststest.Get(t)
+	hoststest.Get(t)
 	for name, host := range map[string]string{"native": "target", "openssh": "target-tcsh", "native without forwarding": "forbidden"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,29 +39,35 @@ func TestSSHKeepsTheContract(t *testing.T) {
 				}
 			})
 			runnertest.Suite{
-				Training: "  backends:\n    box: {type: ssh, host: " + host + ", transport: " + transport + ", python: /usr/bin/python3, gpus: none, remote_dir: " + remote + "}\n",
-				Backend:  "box",
-				Open: func(t *testing.T, c *project.Config) runners.Runner {
-					self, err := os.Executable()
-					if err != nil {
-						t.Fatal(err)
-					}
-					r := runners.NewSSH(runners.SSHOptions{
-						Config: c, Hosts: hosts.Options{ConfigFile: rig.Config}, Agent: self, Home: func(j runners.Job) (runners.Home, error) {
-							return runners.Home{Handler: deskRoutes(t, j), Token: "the-token-of-" + string(j.RunID), Release: func() {}}, nil
-						},
-					})
-					t.Cleanup(func() {
-						if err := r.Close(); err != nil {
-							t.Error(err)
-						}
-					})
-					return r
-				},
+				Training:  "  backends:\n    box: {type: ssh, host: " + host + ", transport: " + transport + ", python: /usr/bin/python3, gpus: none, remote_dir: " + remote + "}\n",
+				Backend:   "box",
+				Open:      openSSH,
 				Processes: workersOf,
 			}.Run(t)
 		})
 	}
+}
+
+// So does it where a scheduler finds the machine: the agent works on the login node, the worker on a node of the cluster.
+func TestSlurmKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	text, _ := loginNode(t, "target")
+	// F2: what the scheduler takes over the grace is its KillWait, 2 s here, and up to 5 s more.
+	runnertest.Suite{Training: text, Backend: "cluster", Open: openSSH, Processes: workersOf, Slack: 8 * time.Second}.Run(t)
+}
+
+// openSSH is the runner of hosts and login nodes, as a server makes it anew.
+func openSSH(t *testing.T, c *project.Config) runners.Runner {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	r := runners.NewSSH(runners.SSHOptions{
+		Config: c, Hosts: hosts.Options{ConfigFile: hoststest.Get(t).Config}, Agent: self, Home: func(j runners.Job) (runners.Home, error) {
+			return runners.Home{Handler: deskRoutes(t, j), Token: "the-token-of-" + string(j.RunID), Release: func() {}}, nil
+		},
+	})
+	t.Cleanup(func() { must(t, r.Close()) })
+	return r
 }
 
 // workersOf lists what is left of the work of a handle on the host, which is this machine.

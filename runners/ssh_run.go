@@ -64,14 +64,10 @@ func (s *SSH) start(ctx context.Context, c *hosts.Conn, b project.Backend, j Job
 	if err := j.Save(h); err != nil {
 		return h, err
 	}
-	p, err := s.choose(b, f)
+	p, err := s.prepare(ctx, c, b, f, j)
 	if err != nil {
 		return h, err
 	}
-	for _, w := range p.choice.Warnings {
-		j.warn(w)
-	}
-	j.Say("Python " + f.Said.Python + " (" + f.Python + ") and " + p.choice.text() + " on " + f.Host)
 	if !f.HasCode {
 		j.Step("copying Potato's code to " + b.Host)
 	}
@@ -121,9 +117,37 @@ func (s *SSH) ready(b project.Backend, f hostFacts) error {
 	return nil
 }
 
+// prepare decides what the run gets: a GPU of this host, or whatever the scheduler has that is asked here for a job.
+func (s *SSH) prepare(ctx context.Context, c *hosts.Conn, b project.Backend, f hostFacts, j Job) (prepared, error) {
+	if b.Type == api.BackendSlurm {
+		there, err := s.askSlurm(ctx, c, b)
+		if err != nil {
+			return prepared{}, err
+		}
+		if e := there.missing(b.Host); e != nil {
+			return prepared{}, e
+		}
+		j.Say("Python " + f.Said.Python + " (" + f.Python + ") on the login node " + f.Host + "; jobs run " + jobPython(b))
+		return prepared{remote: s.remote(f)}, nil
+	}
+	p, err := s.choose(b, f)
+	if err != nil {
+		return p, err
+	}
+	for _, w := range p.choice.Warnings {
+		j.warn(w)
+	}
+	j.Say("Python " + f.Said.Python + " (" + f.Python + ") and " + p.choice.text() + " on " + f.Host)
+	return p, nil
+}
+
+func (s *SSH) remote(f hostFacts) remote {
+	return remote{Dir: f.Dir, Code: f.Dir + "/code/" + s.codeHash(), Python: f.Python, Host: f.Host, BootID: f.BootID}
+}
+
 // choose decides what the run gets. The agent takes the first of the GPUs in order that nobody holds.
 func (s *SSH) choose(b project.Backend, f hostFacts) (prepared, error) {
-	p := prepared{remote: remote{Dir: f.Dir, Code: f.Dir + "/code/" + s.codeHash(), Python: f.Python, Host: f.Host, BootID: f.BootID}}
+	p := prepared{remote: s.remote(f)}
 	taken := map[string]bool{}
 	for {
 		got, err := chooseGPUs(b.Host, string(b.GPUs), b.MinFreeGPUMB, f.SMI, f.Torch, taken)
@@ -153,6 +177,9 @@ func (s *SSH) plan(b project.Backend, j Job, p prepared, dir string) agent.Hoste
 	h := agent.HostedJob{
 		Dir: dir, Backend: j.Backend, Python: p.Python, Worker: p.worker(), ArtifactURI: b.Host + ":" + dir + "/artifacts", Env: s.env(b),
 		NumThreads: b.NumThreads, Device: "auto", GPUs: p.order, Pinned: pins(b), LossS: j.HeartbeatTimeoutS, Keep: b.KeepRemote,
+	}
+	if b.Type == api.BackendSlurm {
+		h.Slurm = s.slurmConfig(b)
 	}
 	if s.o.Config.TrainersPath() != "" {
 		h.TrainersDir = p.study()

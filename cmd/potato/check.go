@@ -13,6 +13,7 @@ type checkCommand struct {
 	Name    string `arg:"" placeholder:"NAME" help:"Name of the backend; local is this machine."`
 	Config  string `arg:"" placeholder:"config.yaml" help:"The study's config."`
 	Trainer string `placeholder:"NAME" help:"Fail when this trainer cannot run there (default: when none can)."`
+	Probe   bool   `help:"slurm: also submit a job of one minute that imports the trainers' packages on a compute node."`
 	JSON    bool   `name:"json" help:"Print the report as JSON."`
 
 	SSHConfig string `name:"ssh-config" hidden:"" placeholder:"FILE" help:"In place of the account's ssh configuration."`

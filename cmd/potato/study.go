@@ -75,10 +75,12 @@ func backendRunners(config *project.Config, python *runners.Python, warm *agent.
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	ssh.Self = self
+	elsewhere := runners.NewSSH(ssh)
 	return map[api.BackendType]runners.Runner{
 		api.BackendLocal: runners.NewLocal(runners.LocalOptions{Config: config, Python: python, Shim: []string{self, "exec"}, Warm: warm, Log: log}),
 		api.BackendAgent: runners.NewPoll(poll),
-		api.BackendSSH:   runners.NewSSH(ssh),
+		api.BackendSSH:   elsewhere,
+		api.BackendSlurm: elsewhere,
 	}, nil
 }
 
@@ -97,5 +99,5 @@ func (c *checkCommand) check(ctx context.Context, config *project.Config) (_ api
 	if err != nil {
 		return api.CheckReport{}, err
 	}
-	return supervisor.CheckBackend(ctx, supervisor.Options{Config: config, Runners: places}, c.Name, api.CheckRequest{Trainer: c.Trainer})
+	return supervisor.CheckBackend(ctx, supervisor.Options{Config: config, Runners: places}, c.Name, api.CheckRequest{Trainer: c.Trainer, Probe: c.Probe})
 }
