@@ -14,6 +14,9 @@ const (
 	EventError    EventType = "error"
 )
 
+// StatePending is the state of a run's agent while the job that it has submitted waits in a cluster's own queue.
+const StatePending = "pending"
+
 // Both sides bound what a worker may say; the server does not trust that an agent has.
 const (
 	MaxEventBytes = 64 << 10  // of one event as JSON; a result may be longer
@@ -30,7 +33,7 @@ type Event struct {
 	Seq     int64     `json:"seq,omitempty" doc:"Place among all that was reported of the run, from 1. An agent numbers its reports without gaps; the numbers of lines that go to stdout, stderr and agent are missing among the events"`
 	Attempt int       `json:"attempt,omitempty" doc:"From 1"`
 
-	State string `json:"state,omitempty" doc:"status: the worker's own state"`
+	State string `json:"state,omitempty" doc:"status: the worker's own state; pending: its job waits in a cluster's queue"`
 	Step  any    `json:"step,omitempty" doc:"status: the step line, a string; metric: the training step, a number"`
 
 	Phase   string   `json:"phase,omitempty" doc:"progress"`

@@ -75,6 +75,7 @@ type Run struct {
 	StartedAt       *float64           `json:"started_at" nullable:"true" doc:"When it left the queue"`
 	FinishedAt      *float64           `json:"finished_at" nullable:"true"`
 	Duration        *float64           `json:"duration" nullable:"true" doc:"Seconds from leaving the queue to the end, or to now"`
+	SchedulerWaitS  float64            `json:"scheduler_wait_s" doc:"Those of these seconds that its job waited in a cluster's own queue; they do not count against max_wall_seconds"`
 	NTrain          int                `json:"n_train"`
 	NVal            int                `json:"n_val"`
 	NTest           int                `json:"n_test"`

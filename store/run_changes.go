@@ -18,6 +18,7 @@ type RunUpdate struct {
 	ArtifactURI, CopyError          *string
 	StartedAt, FinishedAt           *float64
 	WaitingSince                    *float64
+	Scheduler                       *SchedulerWait
 	NTrain, NVal, NTest, NUnlabeled *int
 	Attempt                         *int
 	CancelRequested                 *bool
@@ -32,6 +33,12 @@ type RunUpdate struct {
 	Scores                          []api.SchemaScores
 	Environment                     map[string]string
 	Warn                            []string // added to the warnings that are there, each once
+}
+
+// SchedulerWait is how long a run's jobs have waited in their cluster's queue, and since when one does now.
+type SchedulerWait struct {
+	Seconds float64
+	Since   *float64
 }
 
 // UpdateRun changes a run without touching its state.
@@ -152,6 +159,10 @@ func (up RunUpdate) columns() (set []string, args []any) {
 	}
 	add("started_at", up.StartedAt != nil, up.StartedAt)
 	add("finished_at", up.FinishedAt != nil, up.FinishedAt)
+	if w := up.Scheduler; w != nil {
+		add("scheduler_wait_s", true, w.Seconds)
+		add("scheduler_since", true, w.Since)
+	}
 	add("waiting_since", up.WaitingSince != nil, up.WaitingSince)
 	add("cancel_requested", up.CancelRequested != nil, up.CancelRequested)
 	add("progress", up.Progress != nil || up.NoProgress, asJSON{up.Progress})

@@ -30,7 +30,9 @@ type Run struct {
 	Scores       []api.SchemaScores // nil until computed
 	NPredictions *int64             // nil until they are stored
 	Pruned       bool               // retention removed its files and predictions
-	CopyError    string             // what went wrong with the last copy of its files from the training machine
+	// SchedulerSince is since when its job waits in a cluster's own queue; nil: it does not.
+	SchedulerSince *float64
+	CopyError      string // what went wrong with the last copy of its files from the training machine
 }
 
 const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, host, device, trigger, created_by,
@@ -38,7 +40,7 @@ const runColumns = `seq, run_id, status, trainer, schema_names, kinds, backend, 
 	metrics_by_schema, error, error_code, hint, message, warnings, model_version, bundle_digest, artifact_uri, step,
 	progress, attempt, writeback, environment, cancel_requested, waiting_since, handle, received,
 	result, finish, scores, n_predictions,
-	pruned_at IS NOT NULL, n_published, copy_error`
+	pruned_at IS NOT NULL, n_published, copy_error, scheduler_wait_s, scheduler_since`
 
 func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 	var r Run
@@ -49,7 +51,7 @@ func scanRun(row interface{ Scan(...any) error }) (Run, error) {
 		&r.ArtifactURI, &r.Step, asJSON{&r.Progress}, &r.Attempt, asJSON{&r.Writeback}, asJSON{&r.Environment},
 		&r.CancelRequested, &r.WaitingSince, asJSON{&r.Handle}, asJSON{&r.Received}, asJSON{&r.Result},
 		asJSON{&r.Finish}, asJSON{&r.Scores},
-		&r.NPredictions, &r.Pruned, &r.NPublished, &r.CopyError)
+		&r.NPredictions, &r.Pruned, &r.NPublished, &r.CopyError, &r.SchedulerWaitS, &r.SchedulerSince)
 	if err != nil {
 		return Run{}, err
 	}

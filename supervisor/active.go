@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
@@ -29,14 +30,17 @@ type active struct {
 	doneOnce sync.Once
 
 	mu       sync.Mutex
-	since    time.Time  // when it left the queue, or this server took it up again (C3)
-	heard    time.Time  // when its agent last spoke; zero while none is expected to
-	working  bool       // an agent is to speak, so its silence counts
-	claimed  time.Time  // when an agent got it that has not spoken since; else zero
-	released bool       // that agent never spoke: the run goes back to the queue
-	over     bool       // no agent has a say any more
-	fault    *api.Error // why it ends, should the database not take it
-	silent   bool       // it was silent for too long: nobody will report the end
+	since    time.Time     // when it left the queue, or this server took it up again (C3)
+	pending  time.Time     // since when its job waits in a cluster's own queue; zero: it does not
+	waited   time.Duration // that it waited there since it was taken up, before that
+	before   time.Duration // that it waited there before this server took it up
+	heard    time.Time     // when its agent last spoke; zero while none is expected to
+	working  bool          // an agent is to speak, so its silence counts
+	claimed  time.Time     // when an agent got it that has not spoken since; else zero
+	released bool          // that agent never spoke: the run goes back to the queue
+	over     bool          // no agent has a say any more
+	fault    *api.Error    // why it ends, should the database not take it
+	silent   bool          // it was silent for too long: nobody will report the end
 }
 
 // activate takes a run up. It opens the run's logs where the last server left them. The flag of a cancel is read after the
@@ -64,6 +68,10 @@ func (s *Supervisor) activate(ctx context.Context, r store.Run) (*active, error)
 	if err != nil {
 		s.deactivate(a)
 		return nil, err
+	}
+	a.before = project.Seconds(r.SchedulerWaitS)
+	if r.SchedulerSince != nil {
+		a.pending, a.before = a.since, a.before+project.Seconds(max(s.seconds()-*r.SchedulerSince, 0))
 	}
 	if r.Finish != nil {
 		a.finish()

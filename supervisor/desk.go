@@ -92,6 +92,14 @@ func (d desk) Progress(ctx context.Context, job api.Job, events []api.Event) (ap
 	err = a.log.append(events, func(fresh []api.Event, got store.Received) error {
 		up := changes(fresh)
 		changed = up.Step != nil || up.Progress != nil || up.Result != nil
+		for _, e := range fresh {
+			if e.Event != api.EventStatus {
+				continue
+			}
+			if w := a.scheduled(e.State == api.StatePending, d.s.seconds()); w != nil {
+				up.Scheduler = w
+			}
+		}
 		up.Received = &got
 		return d.s.db.UpdateRun(ctx, a.id, up)
 	})

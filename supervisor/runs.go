@@ -82,6 +82,13 @@ func (s *Supervisor) asPeopleSee(ctx context.Context, runs []store.Run) ([]api.R
 		if r.Pruned {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("its files and predictions were removed: retain_runs keeps those of the newest %d", s.o.Config.ModelTraining.RetainRuns))
 		}
+		if r.SchedulerSince != nil {
+			until := s.seconds()
+			if r.FinishedAt != nil {
+				until = *r.FinishedAt
+			}
+			r.SchedulerWaitS += max(until-*r.SchedulerSince, 0)
+		}
 		if r.CopyError != "" {
 			r.Warnings = append(r.Warnings, r.CopyError)
 		}

@@ -792,7 +792,7 @@ export interface components {
             source?: string;
             /** @description metric: train, val or test */
             split?: string;
-            /** @description status: the worker's own state */
+            /** @description status: the worker's own state; pending: its job waits in a cluster's queue */
             state?: string;
             /** @description result: success */
             status?: string;
@@ -1143,6 +1143,11 @@ export interface components {
              * @example 20261129T192252-d3d870
              */
             run_id: string;
+            /**
+             * Format: double
+             * @description Those of these seconds that its job waited in a cluster's own queue; they do not count against max_wall_seconds
+             */
+            scheduler_wait_s: number;
             /** @description The annotation schemes trained, the first being the main one */
             schema_names: string[];
             /** Format: int64 */

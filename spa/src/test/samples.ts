@@ -16,6 +16,7 @@ export function sampleRun(change: Partial<Run> = {}): Run {
     created_at: 1_795_980_000,
     started_at: 1_795_980_001,
     finished_at: 1_795_980_042,
+    scheduler_wait_s: 0,
     duration: 41,
     n_train: 288,
     n_val: 48,

@@ -1,6 +1,6 @@
 import type { Run } from "@/client/schema";
 import { CopyButton } from "@/ui/copy";
-import { count, moment } from "@/ui/format";
+import { count, duration, moment } from "@/ui/format";
 import { Panel } from "@/ui/panel";
 import { ScrollBox } from "@/ui/scroll-box";
 import { Facts } from "./facts";
@@ -39,6 +39,7 @@ export function RunDetails({ run }: { run: Run }) {
             ["Model files", run.artifact_uri && <code>{run.artifact_uri}</code>],
             ["Created", `${moment(run.created_at)} by ${run.created_by}`],
             ["Left the queue", run.started_at === null ? "" : moment(run.started_at)],
+            ["In the cluster's queue", run.scheduler_wait_s > 0 ? duration(run.scheduler_wait_s) : ""],
             ["Ended", run.finished_at === null ? "" : moment(run.finished_at)],
             ["Attempt", String(run.attempt)],
           ]}

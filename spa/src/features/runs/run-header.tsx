@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Run } from "@/client/schema";
 import { CopyButton } from "@/ui/copy";
-import { sentence } from "@/ui/format";
+import { duration, sentence } from "@/ui/format";
 import { Icon } from "@/ui/icons";
 import { isFinal, RunStatusMark } from "@/ui/run-status";
 import { TimeAgo } from "@/ui/time-ago";
@@ -67,6 +67,9 @@ function facts(run: Run): [name: string, fact: ReactNode][] {
         <Took run={run} />
       </span>,
     ]);
+  }
+  if (run.scheduler_wait_s >= 1) {
+    all.push(["scheduler", `${duration(run.scheduler_wait_s)} of it in the cluster's queue`]);
   }
   if (run.attempt > 1) {
     all.push(["attempt", `attempt ${run.attempt}`]);
