@@ -38,7 +38,7 @@ func (d *DB) CompareRuns(ctx context.Context, first, second api.RunID, schema st
 // PublishedRun is the run whose predictions items show for a scheme; empty when none does.
 func (d *DB) PublishedRun(ctx context.Context, schema string) (api.RunID, error) {
 	var id api.RunID
-	err := d.r.QueryRowContext(ctx, `SELECT coalesce((SELECT run_id FROM published WHERE schema_name = ? LIMIT 1), '')`, schema).Scan(&id)
+	err := d.r.QueryRowContext(ctx, `SELECT coalesce((SELECT run_id FROM shown JOIN publications USING (publication, schema_name) WHERE schema_name = ?), '')`, schema).Scan(&id)
 	if err != nil {
 		return "", fmt.Errorf("read what is published: %w", err)
 	}

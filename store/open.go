@@ -31,6 +31,8 @@ type DB struct {
 	path string
 	now  func() time.Time
 
+	publishMu sync.Mutex // held by whoever writes or removes published rows
+
 	totalsMu sync.Mutex
 	totals   map[totalKey]int     // predictions that match a filter: those of a run never change
 	searches map[totalKey][]int32 // and which those of a search are

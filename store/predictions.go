@@ -185,21 +185,3 @@ func atLine(n int64, err error) error {
 	}
 	return api.Invalidf(e.Code, "line %d: %s", n, e.Message).WithHint("%s", e.Hint).WithCause(e)
 }
-
-// RetractPredictions takes a run's predictions off the items that show them and says how many items that were. The run
-// keeps them.
-func (d *DB) RetractPredictions(ctx context.Context, id api.RunID) (int, error) {
-	var n int64
-	err := d.change(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `DELETE FROM published WHERE run_id = ?`, id)
-		if err != nil {
-			return fmt.Errorf("retract predictions of run %s: %w", id, err)
-		}
-		if n, err = res.RowsAffected(); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE runs SET n_published = 0 WHERE run_id = ?`, id)
-		return err
-	})
-	return int(n), err
-}

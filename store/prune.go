@@ -22,7 +22,7 @@ var final = func() string {
 
 // prunable is the condition of a run that retention may empty: ended, not emptied yet, and shown by no item (R11).
 var prunable = `status IN ` + final + ` AND pruned_at IS NULL
-	AND NOT EXISTS (SELECT 1 FROM published WHERE published.run_id = runs.run_id)`
+	AND NOT EXISTS (SELECT 1 FROM shown JOIN publications USING (publication) WHERE publications.run_id = runs.run_id)`
 
 // PrunableRuns lists the runs outside the newest keep that retention may empty. Runs of every state count among the newest.
 func (d *DB) PrunableRuns(ctx context.Context, keep int) ([]api.RunID, error) {
@@ -61,7 +61,7 @@ func (d *DB) PruneRun(ctx context.Context, id api.RunID) error {
 // DeleteRun removes a run that has ended, with everything of it, and takes down what items show of it.
 func (d *DB) DeleteRun(ctx context.Context, id api.RunID) error {
 	defer d.forgetTotals(id)
-	return d.change(ctx, func(tx *sql.Tx) error {
+	err := d.change(ctx, func(tx *sql.Tx) error {
 		var status api.RunStatus
 		err := tx.QueryRowContext(ctx, `SELECT status FROM runs WHERE run_id = ?`, id).Scan(&status)
 		switch {
@@ -75,13 +75,20 @@ func (d *DB) DeleteRun(ctx context.Context, id api.RunID) error {
 		if err := deleteHeavy(ctx, tx, id); err != nil {
 			return err
 		}
-		for _, table := range []string{"published", "leases", "runs"} {
+		if _, err := retract(ctx, tx, id); err != nil {
+			return err
+		}
+		for _, table := range []string{"leases", "runs"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = ?`, id); err != nil {
 				return fmt.Errorf("delete run %s: %w", id, err)
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return d.tidyPublications(ctx)
 }
 
 func deleteHeavy(ctx context.Context, tx *sql.Tx, id api.RunID) error {

@@ -23,34 +23,6 @@ func (d *DB) Candidates(ctx context.Context, id api.RunID, emit func(Candidate) 
 	return d.eachCandidate(ctx, id, func(c Candidate, _ string) error { return emit(c) })
 }
 
-// PublishPredictions makes the run's predictions that show lets pass the ones that items show, in place of whatever was
-// published for those schemes. It is one transaction: until it ends, items show what they did (T55).
-func (d *DB) PublishPredictions(ctx context.Context, id api.RunID, schemas []string, show func(Candidate) bool) error {
-	return d.change(ctx, func(tx *sql.Tx) error {
-		where, args := inList("schema_name", schemas)
-		if _, err := tx.ExecContext(ctx, `DELETE FROM published WHERE `+where, args...); err != nil {
-			return fmt.Errorf("take down predictions: %w", err)
-		}
-		b := newBulk(ctx, tx, "INSERT INTO published (run_id, published_at, instance_id, schema_name, payload, confidence) VALUES ", 4, string(id), d.seconds())
-		err := d.eachCandidate(ctx, id, func(c Candidate, payload string) error {
-			if !show(c) {
-				return nil
-			}
-			return b.add(c.InstanceID, c.SchemaName, payload, c.Confidence)
-		})
-		if err != nil {
-			return err
-		}
-		if err := b.flush(); err != nil {
-			return fmt.Errorf("publish predictions of run %s: %w", id, err)
-		}
-		// Kept with the runs: to count a million rows on every look at a run would be slow.
-		_, err = tx.ExecContext(ctx, `UPDATE runs SET n_published = (SELECT count(*) FROM published WHERE published.run_id = runs.run_id)
-			WHERE n_published > 0 OR run_id = ?`, id)
-		return err
-	})
-}
-
 // SaveWriteback keeps the counts of a write-back with its run.
 func (d *DB) SaveWriteback(ctx context.Context, id api.RunID, w api.Writeback) error {
 	return d.change(ctx, func(tx *sql.Tx) error {
@@ -98,7 +70,9 @@ type Published struct {
 
 // PublishedOf reads what an item shows, by scheme.
 func (d *DB) PublishedOf(ctx context.Context, instanceID string) (map[string]Published, error) {
-	rows, err := d.r.QueryContext(ctx, `SELECT schema_name, run_id, payload, confidence FROM published WHERE instance_id = ?`, instanceID)
+	rows, err := d.r.QueryContext(ctx, `SELECT s.schema_name, p.run_id, w.payload, w.confidence FROM shown s
+		JOIN publications p ON p.publication = s.publication
+		JOIN published w ON w.publication = s.publication AND w.instance_id = ?`, instanceID)
 	if err != nil {
 		return nil, fmt.Errorf("read what item %s shows: %w", instanceID, err)
 	}
@@ -120,7 +94,7 @@ func (d *DB) PublishedOf(ctx context.Context, instanceID string) (map[string]Pub
 
 // CountPublished says how many items show each run's predictions.
 func (d *DB) CountPublished(ctx context.Context) (map[api.RunID]int, error) {
-	rows, err := d.r.QueryContext(ctx, `SELECT run_id, count(*) FROM published GROUP BY run_id`)
+	rows, err := d.r.QueryContext(ctx, `SELECT p.run_id, sum(s.n) FROM shown s JOIN publications p USING (publication) GROUP BY p.run_id`)
 	if err != nil {
 		return nil, fmt.Errorf("count published predictions: %w", err)
 	}

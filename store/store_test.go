@@ -19,7 +19,12 @@ import (
 	"potato/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedEnv); dir != "" {
+		publishUntilKilled(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // mustOpen opens a database in a folder of the test's own.
 func mustOpen(tb testing.TB) *store.DB {
