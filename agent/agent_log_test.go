@@ -147,3 +147,42 @@ func TestAgentLogEndsWithTheRun(t *testing.T) {
 		t.Errorf("the agent broke the protocol: %v", f)
 	}
 }
+
+// An agent that was replaced and does not know yet may still write down what goes wrong for it: that spoils nothing of
+// what its successor has written.
+func TestReplacedAgentSpoilsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, append([]agenttest.Step{{"status", "up"}, {"metrics", 200, 0.01}}, agenttest.Good(1)...)...)
+	b.o.TellLog = true
+	cut := &lost{Desk: b.desk}
+	old := *b
+	old.o.Desk, old.o.RetryAfter = cut, 5*time.Millisecond
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	wait := old.begin(ctx)
+	b.until("up")
+	cut.gone.Store(true)
+	b.o.SendEvery = 700 * time.Millisecond // so that its outbox is read late
+	b.job.NextSeq = b.desk.NextSeq()
+	if f := b.finish(); f.ErrorCode != "" {
+		t.Errorf("finish = %+v", f)
+	}
+	leave()
+	_ = wait()
+	wantMetrics(t, b.desk, 200)
+	inOrder(t, said(t, b.desk), "working on the run", "going on with the run, which has a worker already", "the server has the predictions")
+}
+
+// lost is a desk that cannot be reached any more, each time for another reason.
+type lost struct {
+	*agenttest.Desk
+	gone atomic.Bool
+	n    atomic.Int64
+}
+
+func (l *lost) Progress(ctx context.Context, job api.Job, events []api.Event) (api.Answer, error) {
+	if l.gone.Load() {
+		return api.Answer{}, fmt.Errorf("no way there, %d", l.n.Add(1))
+	}
+	return l.Desk.Progress(ctx, job, events)
+}

@@ -68,9 +68,9 @@ type outbox struct {
 // openOutbox opens the outbox, or begins one whose first number is next. Lines that a power cut took from us while the
 // server already had them leave a gap, which is jumped, for the server ignores numbers it has.
 func openOutbox(dir string, next int64, attempt int) (*outbox, error) {
-	f, err := os.OpenFile(filepath.Join(dir, outboxFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := ownCopy(filepath.Join(dir, outboxFile))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open outbox: %w", err)
 	}
 	o := &outbox{file: f, first: max(next, 1), grown: make(chan struct{}, 1)}
 	o.next, o.owed, o.at.Attempt = o.first, o.first, max(attempt, 1)
@@ -83,6 +83,47 @@ func openOutbox(dir string, next int64, attempt int) (*outbox, error) {
 		}
 	}
 	return o, nil
+}
+
+// ownCopy opens a file that only we write: an agent that we replace, and that does not know yet, goes on writing into the
+// file that it has open. On a full disk there is no room for that, and the end of the job is worth more.
+func ownCopy(path string) (*os.File, error) {
+	old, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := old.Stat()
+	if err != nil || info.Size() == 0 {
+		return old, err
+	}
+	ours, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return old, ignoreDiskFull(err)
+	}
+	if _, err = io.Copy(ours, old); err == nil {
+		err = ours.Sync() // before it takes the old one's place
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		_ = errors.Join(ours.Close(), os.Remove(path+".new"))
+		if _, seek := old.Seek(0, io.SeekStart); seek != nil {
+			return nil, errors.Join(err, seek)
+		}
+		return old, ignoreDiskFull(err)
+	}
+	if _, err := ours.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return ours, old.Close()
+}
+
+func ignoreDiskFull(err error) error {
+	if isDiskFull(err) {
+		return nil
+	}
+	return err
 }
 
 // load reads what is there and cuts off a line that was not written to its end.
