@@ -20,6 +20,7 @@ type shimStart struct {
 	Marker string   `json:"marker"`
 	Job    shimJob  `json:"job,omitzero"`
 	Slurm  bool     `json:"slurm,omitempty"` // started by a SLURM job: Env comes over what the job's script has set, and the script has the claim
+	Ranks  int      `json:"ranks,omitempty"` // workers on a node without GPUs, when that is more than one
 }
 
 // shimJob is what a shim must know of the job its worker does.

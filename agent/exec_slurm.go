@@ -2,11 +2,13 @@ package agent
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"potato/api"
 	"potato/trainers"
 )
 
@@ -23,6 +25,9 @@ func (s *shim) inSlurm(start shimStart) int {
 		return s.statusOf(Exit{Reason: ReasonNoPython, Message: strings.ReplaceAll(err.Error(), "this machine", s.fence.node)})
 	}
 	start.Argv[0] = python
+	if start.Argv, err = ranked(start, s.job.GraceS); err != nil {
+		return s.statusOf(Exit{Reason: ReasonNoSrun, Message: err.Error()})
+	}
 	outputs, err := openOutputs(s.job.Dir)
 	if err == nil {
 		err = s.start(start.Argv, env, s.job.Dir, outputs)
@@ -31,6 +36,30 @@ func (s *shim) inSlurm(start shimStart) int {
 		return s.statusOf(Exit{Reason: ReasonStartFailed, Message: err.Error()})
 	}
 	return s.statusOf(s.supervise())
+}
+
+// ranked puts the launcher of ranks before the worker of a job on several GPUs or nodes: once a node, by srun, which is
+// not needed on one.
+func ranked(start shimStart, graceS float64) ([]string, error) {
+	nodes, _ := strconv.Atoi(os.Getenv("SLURM_JOB_NUM_NODES"))
+	gpus := strings.Count(os.Getenv("CUDA_VISIBLE_DEVICES"), ",") + 1
+	if nodes <= 1 && gpus <= 1 && start.Ranks <= 1 {
+		return start.Argv, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{self, "rank", "--ranks", strconv.Itoa(max(1, start.Ranks)), "--grace", seconds(graceS).String()}, start.Argv...)
+	if nodes <= 1 {
+		return argv, nil
+	}
+	srun, err := exec.LookPath("srun")
+	if err != nil {
+		return nil, api.Unavailablef("slurm_missing", "%s has no srun on PATH, which starts the workers of a job on %d nodes", nodeName(), nodes)
+	}
+	n := strconv.Itoa(nodes)
+	return append([]string{srun, "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1"}, argv...), nil
 }
 
 func (s *shim) statusOf(exit Exit) int {

@@ -85,6 +85,7 @@ const (
 	ReasonStartFailed = "start_failed"
 	ReasonNoPython    = "python_missing" // the interpreter, where only the shim can look for it
 	ReasonPrelude     = "prelude_failed" // Message is the line
+	ReasonNoSrun      = "slurm_missing"  // a job on several nodes needs it
 )
 
 // Signal is how a worker is ended.

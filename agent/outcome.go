@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"potato/api"
 )
@@ -50,6 +51,8 @@ func (w *work) decide(s State, end ending) outcome {
 		blame(f, api.Unavailablef("start_failed", "%s", exit.Message).WithHint("set `%s` to an interpreter that works", w.o.PythonKey))
 	case exit.Reason == ReasonNoPython:
 		blame(f, api.Unavailablef("python_missing", "%s", exit.Message).WithHint("set `%s` to an interpreter that exists there", w.o.PythonKey))
+	case exit.Reason == ReasonNoSrun:
+		blame(f, api.Unavailablef("slurm_missing", "%s", exit.Message).WithHint("train on one node: take `nodes` out, or set it to 1"))
 	case exit.Reason == ReasonPrelude:
 		blame(f, preludeFailed(exit, w.o.Dir))
 	case said != nil && said.Code == "cancelled" && result == nil:
@@ -72,6 +75,11 @@ func preludeFailed(exit Exit, dir string) *api.Error {
 
 // ended is an outcome with what is reported of every end.
 func (w *work) ended(s State, stderr []string) outcome {
+	if len(stderr) == 0 { // what a SLURM job said before its worker began
+		if out := strings.TrimSpace(slurmTail(w.o.Dir)); out != "" {
+			stderr = strings.Split(out, "\n")
+		}
+	}
 	f := api.Finish{
 		ExitCode: s.Exit.Code, ArtifactURI: w.o.ArtifactURI, Stderr: stderr[max(0, len(stderr)-lastLines):],
 		Host: cmp.Or(w.handle.Host, hostname()), Environment: map[string]string{},
@@ -82,6 +90,11 @@ func (w *work) ended(s State, stderr []string) outcome {
 			if value != "" {
 				f.Environment[name] = value
 			}
+		}
+	}
+	for name, value := range map[string]string{"slurm_job": s.Exit.SlurmJob, "node": s.Exit.Node} {
+		if value != "" {
+			f.Environment[name] = value
 		}
 	}
 	if mb := s.Exit.MaxRSSMB; mb > 0 {

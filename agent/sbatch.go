@@ -65,6 +65,16 @@ func NewSbatch(o SbatchOptions) *Sbatch {
 	return s
 }
 
+// Ready says what the scheduler's commands are lacking on this machine (Q1).
+func (s *Sbatch) Ready() error {
+	for _, name := range []string{"sbatch", "squeue", "scancel"} {
+		if _, err := s.cmd.find(name); err != nil {
+			return slurmMissing(name).WithCause(err)
+		}
+	}
+	return nil
+}
+
 // Close ends the looks at the queue and waits for them.
 func (s *Sbatch) Close() {
 	s.cancel()
@@ -75,7 +85,7 @@ func (s *Sbatch) Close() {
 // looks for the job by its name, and says StateUnstarted once it is sure that there is none.
 func (s *Sbatch) Launch(ctx context.Context, l Launch) (api.Handle, error) {
 	h := api.Handle{Backend: l.Backend, Dir: l.Dir, Host: hostname(), BootID: bootID(), Marker: rand.Text()}
-	if err := s.o.Config.Check(); err != nil {
+	if err := cmp.Or(s.o.Config.Check(), s.Ready()); err != nil {
 		return h, err
 	}
 	if err := s.writeJob(l, h.Marker); err != nil {
@@ -86,7 +96,7 @@ func (s *Sbatch) Launch(ctx context.Context, l Launch) (api.Handle, error) {
 	}
 	j := s.track(h)
 	// Not bound to ctx: an sbatch that is cut off may have landed or not.
-	id, cluster, err := s.submit(context.WithoutCancel(ctx), l)
+	job, err := s.submit(context.WithoutCancel(ctx), l)
 	var unclear unclearError
 	switch {
 	case errors.As(err, &unclear):
@@ -95,8 +105,8 @@ func (s *Sbatch) Launch(ctx context.Context, l Launch) (api.Handle, error) {
 	case err != nil:
 		return h, err
 	}
-	h.SlurmJob, h.SlurmCluster = id, cluster
-	j.submitted(id, cluster, s.o.Config.Flags())
+	h.SlurmJob, h.SlurmCluster = job.id, job.cluster
+	j.submitted(job)
 	return h, l.Save(h)
 }
 
@@ -187,15 +197,15 @@ func (s *Sbatch) Signal(ctx context.Context, h api.Handle, sig Signal) error {
 
 // idsOf are the jobs of this run: the one we know, and others of its name that an sbatch that landed twice left.
 func (s *Sbatch) idsOf(ctx context.Context, j *slurmJob, id string) (ids []string, err error) {
-	var after time.Time
 	if id != "" {
 		ids = append(ids, id)
-	} else {
-		after = time.Now()
 	}
-	a := s.queue.ask(ctx, j.askCluster(), after, ids...)
-	if id == "" && a.Answered.Before(after) {
-		return nil, api.Unavailablef("killed", "the scheduler does not answer whether there is a job of this run: %s", a.Error)
+	a := s.queue.last(j.askCluster()) // a cancel of a job that is known does not wait for squeue
+	if id == "" {
+		began := time.Now()
+		if a = s.queue.ask(ctx, j.askCluster(), began); a.Answered.Before(began) {
+			return nil, api.Unavailablef("killed", "the scheduler does not answer whether there is a job of this run: %s", a.Error)
+		}
 	}
 	for _, r := range j.named(a) {
 		if r.ID != id && !isOverState(r.State) {

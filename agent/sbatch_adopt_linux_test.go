@@ -83,7 +83,7 @@ func TestSlurmRequeue(t *testing.T) {
 			b.says("ready")
 			c.again(b)
 			b.says("SLURM job " + b.id() + ": PENDING (BeginTime)")
-			agenttest.Wait(t, "the second attempt", func() (bool, string) {
+			wait(t, "the second attempt", func() (bool, string) {
 				events := b.desk.Events()
 				e := events[len(events)-1]
 				return e.Attempt == 2 && e.StepText() == "ready", fmt.Sprintf("%s\n%s\n%+v", strings.Join(b.log(), "\n"), b.queue("%T %r"), b.desk.Finished())

@@ -78,6 +78,9 @@ func TestSlurmBannersAroundTheID(t *testing.T) {
 			if name == "alone" && !strings.Contains(strings.Join(b.log(), "\n"), "sbatch printed no job id") {
 				t.Errorf("the log does not say what was wrong:\n%s", strings.Join(b.log(), "\n"))
 			}
+			if name == "before" && !strings.Contains(strings.Join(b.log(), "\n"), "sbatch says: note: long jobs wait longer") {
+				t.Errorf("the site's note is not in the log:\n%s", strings.Join(b.log(), "\n"))
+			}
 		})
 	}
 }
@@ -96,7 +99,7 @@ func TestSlurmNoAnswerIsNotGone(t *testing.T) {
 			done := b.start()
 			b.says("ready")
 			b.wrap("squeue", "echo call >>"+b.bin+"/squeue.calls\n"+script)
-			agenttest.Wait(t, "some failed looks", func() (bool, string) { return b.counted("squeue") >= 4, fmt.Sprint(b.counted("squeue")) })
+			wait(t, "some failed looks", func() (bool, string) { return b.counted("squeue") >= 4, fmt.Sprint(b.counted("squeue")) })
 			if b.desk.Finished() != nil {
 				t.Fatalf("the run ended: %+v", b.desk.Finished())
 			}
@@ -221,7 +224,7 @@ func TestSlurmFilesComeLate(t *testing.T) {
 // quiet sees that the run does not end while the server is spoken to once more.
 func (b *slurmBench) quiet(calls int) {
 	b.Helper()
-	agenttest.Wait(b, "another heartbeat", func() (bool, string) { return b.desk.Calls(agenttest.CallHeartbeat) > calls, "" })
+	wait(b, "another heartbeat", func() (bool, string) { return b.desk.Calls(agenttest.CallHeartbeat) > calls, "" })
 	if f := b.desk.Finished(); f != nil {
 		b.Fatalf("the run ended: %+v", f)
 	}
@@ -267,7 +270,7 @@ func TestSlurmOneSqueueForAll(t *testing.T) {
 		all = append(all, &one{launcher: l, handle: api.Handle{Dir: dir, Marker: "m", SlurmJob: fmt.Sprint(1001 + i)}})
 	}
 	began := time.Now()
-	agenttest.Wait(t, "all to hear of their jobs", func() (bool, string) {
+	wait(t, "all to hear of their jobs", func() (bool, string) {
 		heard := 0
 		for _, o := range all {
 			st, err := o.launcher.State(t.Context(), o.handle)

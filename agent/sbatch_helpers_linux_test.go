@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"potato/agent"
 	"potato/agent/agenttest"
@@ -26,6 +27,19 @@ func (s *switched) refuse(agenttest.Call) error {
 		return api.Unavailablef("server_unreachable", "the server is away")
 	}
 	return nil
+}
+
+// wait is longer than other tests have to wait: a scheduler takes its time on a busy machine.
+func wait(tb testing.TB, what string, done func() (bool, string)) {
+	tb.Helper()
+	var state string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var ok bool
+		if ok, state = done(); ok {
+			return
+		}
+	}
+	tb.Fatalf("waited for %s; the last state was: %s", what, state)
 }
 
 func last(events []api.Event, kind api.EventType) (e api.Event) {
@@ -64,7 +78,7 @@ func (b *slurmBench) scontrol(args ...string) {
 // until waits until each job of the run is in one of the states.
 func (b *slurmBench) until(states ...string) {
 	b.Helper()
-	agenttest.Wait(b, "a job that is "+strings.Join(states, " or "), func() (bool, string) {
+	wait(b, "a job that is "+strings.Join(states, " or "), func() (bool, string) {
 		now := strings.Fields(b.queue("%T"))
 		return len(now) > 0 && !slices.ContainsFunc(now, func(s string) bool { return !slices.Contains(states, s) }), strings.Join(now, " ")
 	})

@@ -53,7 +53,7 @@ func (s *Sbatch) writeJob(l Launch, marker string) error {
 	}
 	start := shimStart{
 		Argv: []string{python, l.WorkerPath, "--spec", l.Spec}, Env: ThreadEnv([]string{"PYTHONUNBUFFERED=1", "MPLBACKEND=Agg"}, l.NumThreads), Marker: marker,
-		Slurm: true,
+		Slurm: true, Ranks: c.NTasksPerNode,
 		Job: shimJob{
 			Dir: l.Dir, Spec: l.Spec, LeaseFile: leaseFile, LeaseTimeoutS: lease.Seconds(), GraceS: l.Grace.Seconds(), MaxRAMMB: l.MaxRAMMB,
 		},

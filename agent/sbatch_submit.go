@@ -16,29 +16,33 @@ type unclearError struct{ said string }
 
 func (e unclearError) Error() string { return e.said }
 
+// submission is a job that sbatch has named.
+type submission struct {
+	id, cluster string
+	flags       []string
+	notes       string // of the site's, for the user
+}
+
 // submit calls sbatch once.
-func (s *Sbatch) submit(ctx context.Context, l Launch) (id, cluster string, err error) {
-	if _, err := s.cmd.find("sbatch"); err != nil {
-		return "", "", slurmMissing("sbatch").WithCause(err)
-	}
+func (s *Sbatch) submit(ctx context.Context, l Launch) (job submission, err error) {
 	flags := s.o.Config.Flags()
 	args := append(slices.Clone(flags), "--parsable", "--job-name="+jobName(l.RunID), "--chdir="+l.Dir,
 		"--output="+strings.ReplaceAll(filepath.Join(l.Dir, slurmOut), "%", "%%"), "--open-mode=append", "--export=NONE", filepath.Join(l.Dir, jobScript))
 	s.log.Info("submitting", "sbatch", strings.Join(flags, " "))
 	a, err := s.cmd.run(ctx, "sbatch", args...)
 	if err != nil {
-		return "", "", unclearError{err.Error()}
+		return job, unclearError{err.Error()}
 	}
 	id, cluster, ok := parseSubmitted(a.stdout)
 	switch {
 	case ok && a.code == 0:
-		return id, cluster, nil
+		return submission{id, cluster, flags, cut(words(a), 1000)}, nil
 	case a.code == 0:
-		return "", "", unclearError{"sbatch printed no job id"}
+		return job, unclearError{"sbatch printed no job id"}
 	case isSchedulerDown(a.stderr):
-		return "", "", unclearError{"sbatch: " + cut(words(a), 300)}
+		return job, unclearError{"sbatch: " + cut(words(a), 300)}
 	}
-	return "", "", refusal(a)
+	return job, refusal(a)
 }
 
 func jobName(id api.RunID) string { return "potato-" + string(id) }

@@ -61,6 +61,10 @@ var causes = []cause{
 		"install the package, list it under `packages`, or point `python` at an interpreter that has it",
 	},
 	{
+		[]string{"srun: error: Unable to"}, "worker_failed", "srun could not start the workers on the nodes of the job",
+		"this cluster may forbid srun inside of jobs: ask its admins, or train on one node (`nodes: 1`)",
+	},
+	{
 		[]string{"oom_kill event"}, "out_of_memory", "The machine ran out of memory and ended the worker",
 		"train on fewer items or features, or on a machine with more memory",
 	},

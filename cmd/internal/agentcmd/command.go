@@ -27,6 +27,7 @@ type Command struct {
 	Once         bool   `help:"Leave after one run."`
 	Workdir      string `placeholder:"DIR" help:"Where jobs and models lie (default: ~/.cache/potato-training)."`
 	Keep         bool   `help:"Keep each job's directory with its bundle."`
+	SlurmConfig  string `placeholder:"FILE" help:"Submit runs to SLURM, with the settings in this JSON file; --workdir is then on storage that the compute nodes share."`
 	CA           string `name:"ca" placeholder:"FILE" help:"Certificate of an authority to trust beside the system's, as PEM."`
 	PrintSystemd bool   `help:"Print a service file for these flags, and leave."`
 
@@ -102,25 +103,34 @@ func (c *Command) Start(ctx context.Context, p Program) error {
 	screen := newScreen(p.Err)
 	defer screen.close()
 	log := slog.New(slog.NewTextHandler(screen, nil))
-	worker, err := c.prepare(ctx, p, log)
+	slurm, err := c.slurm(log)
 	if err != nil {
+		return err
+	}
+	defer slurm.close()
+	worker, err := c.prepare(ctx, p, slurm, log)
+	if err != nil {
+		return err
+	}
+	job := agent.Options{
+		Backend: c.Backend, Python: c.Python, PythonKey: "--python", WorkerPath: worker, Shim: []string{self, "exec"},
+		ServerLossTimeout: c.ServerLoss, LeaseTimeout: c.Lease,
+	}
+	if err := slurm.adapt(&job); err != nil {
 		return err
 	}
 	return attended(ctx, log, func(ctx context.Context, stop <-chan struct{}) error {
 		return agent.Poll(ctx, agent.PollOptions{
 			Client:  &api.Client{BaseURL: c.Server, Token: token, HTTP: hc},
 			Workdir: c.Workdir, Version: p.Version + " " + runtime.GOOS + "/" + runtime.GOARCH, Once: c.Once, Keep: c.Keep,
-			Job: agent.Options{
-				Backend: c.Backend, Python: c.Python, PythonKey: "--python", WorkerPath: worker, Shim: []string{self, "exec"},
-				ServerLossTimeout: c.ServerLoss, LeaseTimeout: c.Lease,
-			},
+			Job:  job,
 			Stop: stop, Report: screen.report, Log: log,
 		})
 	})
 }
 
 // prepare writes the trainers, asks the interpreter what it can train, and says what there is. It returns worker.py.
-func (c *Command) prepare(ctx context.Context, p Program, log *slog.Logger) (worker string, err error) {
+func (c *Command) prepare(ctx context.Context, p Program, slurm *slurm, log *slog.Logger) (worker string, err error) {
 	code := filepath.Join(c.Workdir, "code")
 	if worker, err = trainers.Materialise(code); err != nil {
 		return "", err
@@ -129,16 +139,17 @@ func (c *Command) prepare(ctx context.Context, p Program, log *slog.Logger) (wor
 	if api.InTheClear(c.Server) {
 		log.Warn("plain http to another machine: whoever sees the traffic can read the token and the data; use https, or a tunnel")
 	}
-	env, err := trainers.Describe(ctx, trainers.DescribeOptions{Python: c.Python, Dir: code, Env: agent.WorkerEnv()})
+	python := slurm.python(c.Python)
+	env, err := trainers.Describe(ctx, trainers.DescribeOptions{Python: python, Dir: code, Env: agent.WorkerEnv()})
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	if err != nil {
 		e := api.AsError(err)
-		if e.Code == "python_missing" || e.Code == "python_too_old" {
+		if slurm == nil && (e.Code == "python_missing" || e.Code == "python_too_old") {
 			return "", e.WithHint("give another interpreter with --python")
 		}
-		log.Warn("the worker's interpreter could not be asked what it can train", "python", c.Python, "err", err)
+		log.Warn("the worker's interpreter could not be asked what it can train", "python", python, "err", err)
 		return worker, nil
 	}
 	log.Info("interpreter of the worker", "python", env.Executable, "version", env.Python)

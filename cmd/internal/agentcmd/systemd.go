@@ -52,7 +52,7 @@ func (c *Command) printUnit(p Program, self string) error {
 	}
 	args := append([]string{self}, p.Args...)
 	args = append(args, "--server", c.Server, "--backend", c.Backend)
-	for _, f := range []struct{ flag, path string }{{"--token-file", token}, {"--python", c.Python}, {"--workdir", c.Workdir}, {"--ca", c.CA}} {
+	for _, f := range []struct{ flag, path string }{{"--token-file", token}, {"--python", c.Python}, {"--workdir", c.Workdir}, {"--slurm-config", c.SlurmConfig}, {"--ca", c.CA}} {
 		path := f.path
 		if path == "" || f.flag == "--python" && !strings.Contains(path, "/") {
 			continue // a name is looked for again when the service starts
