@@ -58,11 +58,7 @@ func Hosted(stdin io.Reader, stdout io.Writer) int {
 		return 1
 	}
 	defer file.Close() //nolint:errcheck // each line stands for itself
-	out := io.Writer(file)
-	if h.Socket != "" {
-		out = io.MultiWriter(file, &deaf{stdout}) // else the protocol goes there
-	}
-	log := slog.New(slog.NewTextHandler(out, nil))
+	log := slog.New(slog.NewTextHandler(file, nil))
 	if err := h.run(context.Background(), in, stdout, log); err != nil {
 		e := api.AsError(err)
 		text := e.Message
@@ -70,20 +66,15 @@ func Hosted(stdin io.Reader, stdout io.Writer) int {
 			text = err.Error()
 		}
 		log.Error("the agent leaves", "code", e.Code, "err", text, "hint", e.Hint)
+		if h.Socket != "" { // else the protocol goes there
+			_, _ = fmt.Fprintf(stdout, "The agent leaves: %s\n", text) // the session may be gone
+		}
 		return 1
 	}
 	return 0
 }
 
 const agentLog = "agent.log"
-
-// deaf hides that nobody listens any more: the file has every line.
-type deaf struct{ w io.Writer }
-
-func (d *deaf) Write(p []byte) (int, error) {
-	_, _ = d.w.Write(p)
-	return len(p), nil
-}
 
 func (h HostedJob) run(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
 	self, err := os.Executable()

@@ -203,7 +203,9 @@ func (w *work) start(ctx context.Context) error {
 		return err
 	}
 	w.handle = h
-	w.log.Debug("the worker is on its way", "pid", h.Pid)
+	if h.Pid != 0 { // a job of a scheduler is told of by its launcher
+		w.log.Debug("the worker is on its way", "pid", h.Pid)
+	}
 	return nil
 }
 
