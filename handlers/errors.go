@@ -91,6 +91,9 @@ var tellHuma = sync.OnceFunc(func() {
 	}
 })
 
+// retryAfter is in how many seconds to ask again what cannot be answered now.
+const retryAfter = "5"
+
 // problem turns an error into its document. What is not an api.Error is internal: whole in the log, silent outside.
 func (h *Handlers) problem(ctx context.Context, err error) error {
 	if err == nil {
@@ -106,7 +109,7 @@ func (h *Handlers) problem(ctx context.Context, err error) error {
 	}
 	d := problemOf(e)
 	if e.Kind == api.KindUnavailable {
-		return huma.ErrorWithHeaders(d, http.Header{"Retry-After": {"5"}})
+		return huma.ErrorWithHeaders(d, http.Header{"Retry-After": {retryAfter}})
 	}
 	return d
 }

@@ -27,9 +27,10 @@ var migrations embed.FS
 
 // DB is the open database. It is safe for concurrent use.
 type DB struct {
-	w, r *sql.DB // one writing connection; several that only read
-	path string
-	now  func() time.Time
+	w, r   *sql.DB // one writing connection; several that only read
+	path   string
+	opened fs.FileInfo // the file that path named then
+	now    func() time.Time
 
 	publishMu sync.Mutex // held by whoever writes or removes published rows
 
@@ -50,11 +51,11 @@ func Open(ctx context.Context, dir string, now func() time.Time) (*DB, error) {
 			WithHint("set model_training.training_dir to a folder on a local disk")
 	}
 	path := filepath.Join(dir, FileName)
-	if err := createPrivate(path); err != nil {
+	opened, err := createPrivate(path)
+	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, now: now, totals: map[totalKey]int{}, searches: map[totalKey][]int32{}}
-	var err error
+	d := &DB{path: path, opened: opened, now: now, totals: map[totalKey]int{}, searches: map[totalKey][]int32{}}
 	if d.w, err = sql.Open("sqlite", dsn(path, "_txlock=immediate", "_pragma=journal_mode(WAL)",
 		"_pragma=synchronous(NORMAL)", "_pragma=foreign_keys(1)", "_pragma=cache_size(-16000)")); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -87,12 +88,13 @@ func makeFolder(dir string) error {
 
 // createPrivate makes the file before SQLite does, which would leave it readable by everyone. SQLite gives its -wal and
 // -shm files the mode of the database.
-func createPrivate(path string) error {
+func createPrivate(path string) (fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return cannotOpen("the training database", err)
+		return nil, cannotOpen("the training database", err)
 	}
-	return f.Close()
+	info, err := f.Stat()
+	return info, errors.Join(err, f.Close())
 }
 
 // cannotOpen says why a file of the training folder cannot be opened.
@@ -143,6 +145,9 @@ func (d *DB) Close() error {
 
 // change runs fn in one transaction of the writer, begun with BEGIN IMMEDIATE so that it never has to be upgraded.
 func (d *DB) change(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	if err := d.Gone(); err != nil {
+		return err
+	}
 	tx, err := d.w.BeginTx(ctx, nil)
 	if err != nil {
 		return writeError(fmt.Errorf("begin: %w", err))

@@ -9,6 +9,9 @@ import (
 // stateIdle is what Status says when no run is under way.
 const stateIdle api.RunStatus = "idle"
 
+// DatabaseGone says that the study's database was removed, or replaced, since the server started. Nothing is saved then.
+func (s *Supervisor) DatabaseGone() error { return s.db.Gone() }
+
 // Status is what the server is doing right now.
 func (s *Supervisor) Status(ctx context.Context) (api.Status, error) {
 	st := api.Status{

@@ -62,7 +62,7 @@ func (s *Supervisor) evaluate(ctx context.Context, a *active) {
 func (s *Supervisor) insist(ctx context.Context, what string, step func() error) error {
 	for {
 		err := step()
-		if !isDiskFull(err) && !api.HasCode(err, "database_busy") {
+		if !isDiskFull(err) && !api.HasCode(err, "database_busy") && !api.HasCode(err, "database_gone") {
 			return err
 		}
 		s.log.Error(what+" has to wait; trying again", "err", err)
