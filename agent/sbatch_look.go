@@ -66,7 +66,7 @@ func (j *slurmJob) judge(a queueAnswer) {
 	if !a.Silent.IsZero() && time.Since(a.Silent) > 2*j.s.o.Config.pollInterval() {
 		state := "running"
 		if !j.running() {
-			state = statePending
+			state = api.StatePending
 		}
 		j.step(state, j.stateText("", "the scheduler has not answered since "+a.Silent.Format("15:04:05"), ""))
 	}
@@ -141,7 +141,7 @@ func (j *slurmJob) live(answered time.Time) {
 	if j.pending.IsZero() {
 		j.pending = time.Now()
 	}
-	j.step(statePending, j.stateText(r.State, r.Reason, ""))
+	j.step(api.StatePending, j.stateText(r.State, r.Reason, ""))
 	why := explainPending(r.Reason, j.id)
 	if j.explained != r.Reason && r.Reason != "" && r.Reason != "None" {
 		j.explained = r.Reason
@@ -210,6 +210,8 @@ func (j *slurmJob) settle(end slurmEnd) {
 	case exited:
 		grace = 0
 	case state != "COMPLETED" && state != "FAILED" && j.last.known, state == "FAILED" && j.attempt.job == "":
+		grace = j.s.o.EndGrace
+	case j.last.signal != 0: // job.sh was killed, with whoever could have written a file
 		grace = j.s.o.EndGrace
 	}
 	if time.Since(j.gone) < grace {

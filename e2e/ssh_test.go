@@ -17,15 +17,14 @@ import (
 	"potato/runners/hosts/hoststest"
 )
 
-func TestMain(m *testing.M) { os.Exit(hoststest.Main(m.Run)) }
-
 // sshStudy is a study with a trainer that waits for a file, and backends on the rig's hosts. Accounts of this machine that
 // are not root can see the file.
 type sshStudy struct {
-	t    *testing.T
-	dir  string
-	gate string
-	rig  *hoststest.Rig
+	t        *testing.T
+	dir      string
+	trainers string
+	gate     string
+	rig      *hoststest.Rig
 }
 
 func newSSHStudy(t *testing.T, lines ...string) sshStudy {
@@ -59,7 +58,7 @@ func newSSHStudy(t *testing.T, lines ...string) sshStudy {
 			_ = os.RemoveAll(dir)
 		}
 	})
-	return sshStudy{t: t, dir: study(t, config...), gate: filepath.Join(gates, "gate"), rig: rig}
+	return sshStudy{t: t, dir: study(t, config...), trainers: trainers, gate: filepath.Join(gates, "gate"), rig: rig}
 }
 
 // remoteDir is a folder of the test's own on the host, which is this machine.

@@ -1,0 +1,130 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Q1-Q5: a run through the scheduler, from both kinds of login shells; what it leaves is here and nothing is left there.
+func TestSlurmRun(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"gpus": {"gres: gpu:1", "prelude: [\"export GREETING='it works'\"]"}, "cpus": {"host: target-fish"}})
+	s := st.start()
+	for _, backend := range []string{"gpus", "cpus"} {
+		id := st.submit(s, backend, map[string]any{"steps": 3})
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("the events: %s\nthe agent's log: %s", st.text(id, "events.jsonl"), st.text(id, "agent.log"))
+			}
+		})
+		r := s.finished(id, "success")
+		if n := len(st.text(id, "artifacts/model/weights.bin")); n != 1_000_000 || len(r.Warnings) > 0 || !strings.HasPrefix(r.ArtifactURI, st.dir) {
+			t.Errorf("%s: %d bytes of model, warnings %q, artifacts at %s", backend, n, r.Warnings, r.ArtifactURI)
+		}
+		events := st.text(id, "events.jsonl")
+		want := []string{"Submitted SLURM job ", "sbatch --", ": PENDING", ": RUNNING on node0", "Python 3.", "GPUs []"}
+		if backend == "gpus" {
+			want = append(want[:5:5], "--gres=gpu:1", "GPUs [0]")
+		}
+		for _, w := range want {
+			if !strings.Contains(events, w) {
+				t.Errorf("%s: the log does not say %q", backend, w)
+			}
+		}
+		st.nothingLeft(id)
+	}
+}
+
+// Q7: a cancel ends the job whatever it is doing, and within the specification's time (F2).
+func TestSlurmCancel(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"waits": {"sbatch_args: [\"--begin=now+600\"]"}, "runs": nil})
+	s := st.start()
+	for name, c := range map[string]struct {
+		backend, state string
+		params         map[string]any
+		within         time.Duration
+	}{
+		"pending":  {"waits", "PENDING", nil, 10 * time.Second},
+		"running":  {"runs", "RUNNING", map[string]any{"gate": st.gate}, 10 * time.Second},
+		"stubborn": {"runs", "RUNNING", map[string]any{"gate": st.gate, "stubborn": true}, 2*time.Second + 2*time.Second + 6*time.Second}, // grace, KillWait
+	} {
+		id := st.submit(s, c.backend, c.params)
+		job := st.job(s, id, c.state)
+		if c.state == "RUNNING" {
+			s.wait(id, "fitting", func(run) bool { return strings.Contains(st.text(id, "events.jsonl"), "begins at step") })
+		}
+		began := time.Now()
+		s.api("POST", "/runs/"+id+"/cancel", nil, nil)
+		s.finished(id, "cancelled")
+		st.noJob(job)
+		if took := time.Since(began); took > c.within {
+			t.Errorf("%s: it took %v, want at most %v", name, took, c.within)
+		}
+		st.nothingLeft(id)
+	}
+}
+
+// Q8: every way in which a scheduler ends a job ends the run with its own words and code.
+func TestSlurmEnds(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{
+		"plain": nil, "fails": {"nodelist: " + failing, "exclude: \"" + crowded + "\"", "requeue: false"},
+		"crowded": {"nodelist: " + crowded, "exclude: \"" + failing + "\"", "partition: lowc", "cpus_per_task: 4"}, "small": {"mem: 60M"},
+		"held": {"sbatch_args: [--hold]"}, "deadline": {"deadline: now+1"}, "never": {"time: \"2:00:00\""}, "patient": {"sbatch_args: [\"--begin=now+600\"]", "queue_timeout_s: 2"},
+		"nosuch": {"partition: nosuch"}, "manygpus": {"gres: gpu:5"}, "prelude": {"prelude: [module load cuda/99]"}, "nopython": {"job_python: /no/python3.9"},
+	})
+	s := st.start()
+	gated := map[string]any{"gate": st.gate}
+	ends := map[string]struct {
+		backend string
+		params  map[string]any
+		then    func(job string) // once the job trains
+		code    string
+		text    string // JOB stands for the job's id
+		hint    string
+	}{
+		"time limit": {"plain", gated, func(job string) {
+			st.command("scontrol", "update", "jobid="+job, "EndTime="+time.Now().Add(2*time.Second).Format("2006-01-02T15:04:05"))
+		}, "slurm_time_limit", "SLURM job JOB ended before the worker finished: it reached its time limit", "raise `time`"},
+		"node failure": {"fails", gated, func(string) { st.command("scontrol", "update", "nodename="+failing, "state=down", "reason=pulled") },
+			"slurm_node_failure", "SLURM job JOB ended before the worker finished: its node " + failing + " failed", "requeue: true"},
+		"preempted": {"crowded", gated, func(string) {
+			st.command("sbatch", "-p", "short", "-w", crowded, "-c", "4", "-t", "1", "-o", "/dev/null", "--wrap", "sleep 1")
+		}, "slurm_preempted", "SLURM job JOB ended before the worker finished: it was preempted by a job of higher priority", "requeue: true"},
+		"out of memory":         {"small", map[string]any{"memory_mb": 300, "gate": st.gate}, nil, "out_of_memory", "SLURM job JOB ended before the worker finished: it ran out of memory", "`mem`"},
+		"cancelled outside":     {"plain", gated, func(job string) { st.command("scancel", job) }, "slurm_cancelled", "SLURM job JOB ended before the worker finished: it was cancelled outside of this program", "scancel"},
+		"held":                  {"held", nil, nil, "slurm_held", "SLURM job JOB ended before the worker finished: it was held (JobHeldUser)", "scontrol release JOB"},
+		"deadline":              {"deadline", gated, nil, "slurm_deadline", "SLURM job JOB ended before the worker finished: its deadline passed", "`deadline`"},
+		"never as asked":        {"never", nil, nil, "slurm_refused", "SLURM job JOB ended before the worker finished: it can never start as it was asked for (PartitionTimeLimit)", "`time`"},
+		"queue":                 {"patient", nil, nil, "queue_timeout", "SLURM job JOB has waited for ", "queue_timeout_s"},
+		"no such partition":     {"nosuch", nil, nil, "slurm_refused", "SLURM refused the job: invalid partition specified: nosuch; Invalid partition name specified", "sinfo -s"},
+		"too many GPUs":         {"manygpus", nil, nil, "slurm_refused", "Requested node configuration is not available", "gres"},
+		"prelude":               {"prelude", nil, nil, "prelude_failed", "The prelude line `module load cuda/99` failed with exit code 127", "`prelude`"},
+		"no python on the node": {"nopython", nil, nil, "python_missing", "/no/python3.9 was not found on node0", "job_python"},
+	}
+	ids := map[string]string{} // all at once: each waits for the scheduler
+	for name, c := range ends {
+		ids[name] = st.submit(s, c.backend, c.params)
+	}
+	for name, c := range ends {
+		id := ids[name]
+		if c.then != nil {
+			job := st.job(s, id, "RUNNING")
+			s.wait(id, "training", func(run) bool { return strings.Contains(st.text(id, "events.jsonl"), "begins at step") })
+			c.then(job)
+		}
+		r := s.wait(id, "over", run.final)
+		job := ""
+		if m := jobID.FindStringSubmatch(st.text(id, "events.jsonl")); m != nil {
+			job = m[1]
+			st.noJob(job)
+		}
+		text, hint := strings.ReplaceAll(c.text, "JOB", job), strings.ReplaceAll(c.hint, "JOB", job)
+		if r.Status != "error" || r.ErrorCode != c.code || !strings.Contains(r.Error, text) || !strings.Contains(r.Hint, hint) {
+			t.Errorf("%s: got %s %s: %s (%s)\nwant %s: %s (%s)\n%s", name, r.Status, r.ErrorCode, r.Error, r.Hint, c.code, text, hint, st.text(id, "events.jsonl"))
+		}
+		st.nothingLeft(id)
+	}
+}
