@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -127,4 +130,64 @@ func TestSlurmEnds(t *testing.T) {
 		}
 		st.nothingLeft(id)
 	}
+}
+
+// Two login nodes share their storage: the session to one is lost for good in mid-run, and the run is taken up through the
+// other (DESIGN §3).
+func TestSlurmOtherLoginNode(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"cluster": {"host: either"}})
+	s := st.start()
+	id := st.submit(s, "cluster", map[string]any{"gate": st.gate})
+	job := st.job(s, id, "RUNNING")
+	s.wait(id, "training", func(run) bool { return strings.Contains(st.text(id, "events.jsonl"), "begins at step") })
+	agent := st.agent(id)
+	session := st.session(agent)
+	if err := st.rig.Lead("login2"); err != nil {
+		t.Fatal(err)
+	}
+	signalTo(t, syscall.SIGKILL, session)
+	st.another(id, agent)
+	for _, owner := range st.owners(id) {
+		if text := read(t, owner); !strings.Contains(text, `"login2"`) {
+			t.Errorf("the run is with %s", text)
+		}
+	}
+	st.open()
+	s.finished(id, "success")
+	if jobs := jobID.FindAllStringSubmatch(st.text(id, "events.jsonl"), -1); len(jobs) != 1 || jobs[0][1] != job {
+		t.Errorf("jobs were submitted: %v", jobs)
+	}
+	steps := strings.Count(st.text(id, "events.jsonl"), `"name":"step"`)
+	if begins := strings.Count(st.text(id, "events.jsonl"), "begins at step"); begins != 1 || steps == 0 {
+		t.Errorf("the training began %d times, %d steps", begins, steps)
+	}
+	st.nothingLeft(id)
+}
+
+// Q10: a job that the scheduler requeues goes on from its last checkpoint, in the same run.
+func TestSlurmRequeue(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"cluster": {"requeue: true", "cpus_per_task: 2"}})
+	s := st.start()
+	id := st.submit(s, "cluster", map[string]any{"gate": st.gate})
+	job := st.job(s, id, "RUNNING")
+	s.wait(id, "saved steps", func(run) bool { return strings.Contains(st.text(id, "events.jsonl"), `"value":5`) })
+	st.command("scontrol", "requeue", job)
+	s.wait(id, "the second attempt", func(r run) bool {
+		if r.final() {
+			t.Fatalf("the run ended: %s", describe(r))
+		}
+		return strings.Count(st.text(id, "events.jsonl"), "begins at step") == 2
+	})
+	st.open()
+	s.finished(id, "success")
+	begins := regexp.MustCompile(`"attempt":(\d),[^\n]*begins at step (\d+)`).FindAllStringSubmatch(st.text(id, "events.jsonl"), -1)
+	if len(begins) != 2 || begins[0][1] != "1" || begins[0][2] != "0" || begins[1][1] != "2" {
+		t.Fatalf("got %v", begins)
+	}
+	if step, err := strconv.Atoi(begins[1][2]); err != nil || step < 4 {
+		t.Errorf("the second attempt began at step %d, want where the first had saved", step)
+	}
+	st.nothingLeft(id)
 }

@@ -36,6 +36,8 @@ func (r *Rig) writeConfig() error {
 	host("jumped", "target", Bash, "  ProxyJump jump\n")
 	host("jump", "jump", Bash, "")
 	host("commanded", "target", Bash, fmt.Sprintf("  ProxyCommand ssh -F %s -W %%h:%%p jump\n", r.Config))
+	host("login2", "login2", Bash, "")
+	host("either", "target", Bash, fmt.Sprintf("  ProxyCommand ssh -F %s -W %%h:$(cat %s) jump\n", r.Config, r.path("either")))
 	host("passwords", "passwords", Bash, "")
 	host("forbidden", "forbidden", Bash, "")
 	host("quick", "quick", Bash, "")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ import (
 //	passwords                                                 a server that takes no keys
 //	forbidden                                                 a server that forwards nothing
 //	quick                                                     a server that notices lost clients within seconds
+//	login2                                                    a server on a machine of another name, with the same storage
+//	either                                                    target or login2, as Lead says: two login nodes of one cluster
 type Rig struct {
 	Dir    string
 	Config string
@@ -121,12 +124,18 @@ func (r *Rig) startServers() error {
 		{"passwords", "host", "PasswordAuthentication yes\nPubkeyAuthentication no"},
 		{"forbidden", "host", "AllowStreamLocalForwarding no\nAllowTcpForwarding no"},
 		{"quick", "host", "ClientAliveInterval 1\nClientAliveCountMax 2"},
+		{"login2", "host", ""},
 	} {
 		if err := r.Serve(s.name, s.key, s.more); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.Lead("target")
+}
+
+// Lead says where new connections to the host "either" lead: to "target" or "login2".
+func (r *Rig) Lead(server string) error {
+	return os.WriteFile(r.path("either"), []byte(strconv.Itoa(r.ports[server])), 0o600)
 }
 
 // Serve starts one more server, with a host key of the Rig and lines of its own for its configuration.
@@ -158,7 +167,11 @@ MaxSessions 20
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command(sshd, "-D", "-f", file, "-E", r.path(name+".log"))
+	argv := []string{sshd, "-D", "-f", file, "-E", r.path(name + ".log")}
+	if name == "login2" {
+		argv = append([]string{"unshare", "--uts", "/bin/sh", "-c", `hostname "$0" && exec "$@"`, name}, argv...)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = childAttr()
 	if err := cmd.Start(); err != nil {
 		return err
