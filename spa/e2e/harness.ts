@@ -21,14 +21,12 @@ interface Server {
 }
 
 /** The program on a study of its own, one for each worker; `page` is signed in and reports what the policy forbids. */
-export const test = base.extend<
-  { page: Page; complaints: string[] },
-  { server: Server; startServer: () => Promise<Server> }
->({
+export const test = base.extend<{ page: Page; complaints: string[] }, { server: Server; training: string[] }>({
+  /** Lines that the study's config has below `model_training`. */
+  training: [[], { scope: "worker", option: true }],
   server: [
-    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the pattern
-    async ({}, use) => {
-      const started = await start();
+    async ({ training }, use) => {
+      const started = await start(training);
       await use(started.server);
       await started.stop();
     },
@@ -63,22 +61,21 @@ async function signIn(request: APIRequestContext, url: string): Promise<void> {
   expect(answer.status()).toBe(204);
 }
 
-async function start(): Promise<{ server: Server; stop: () => Promise<void> }> {
-  const bin = required(process.env.POTATO_BIN ?? join(process.cwd(), "bin", "potato"), "`make build` makes it");
-  const python = required(
-    process.env.POTATO_TEST_PYTHON ?? join(process.cwd(), ".venv", "bin", "python"),
-    "an interpreter with scikit-learn; `make unit` makes it",
-  );
+async function start(training: string[]): Promise<{ server: Server; stop: () => Promise<void> }> {
+  const python = interpreter();
   mkdirSync("test-results", { recursive: true });
   const study = mkdtempSync(join(tmpdir(), "potato-page-"));
   cpSync(join(process.cwd(), "examples", "reviews"), study, { recursive: true });
   const config = join(study, "config.yaml");
   const text = readFileSync(config, "utf8")
     .replace('"change-me"', JSON.stringify(key))
-    .replace("  enabled: true\n", `  enabled: true\n  python: ${JSON.stringify(python)}\n`);
+    .replace(
+      "  enabled: true\n",
+      ["  enabled: true\n", `python: ${JSON.stringify(python)}\n`, ...training.map((line) => `${line}\n`)].join("  "),
+    );
   writeFileSync(config, text, { mode: 0o600 });
 
-  const child = spawn(bin, ["start", config, "--host", "127.0.0.1", "--port", "0"], {
+  const child = spawn(program(), ["start", config, "--host", "127.0.0.1", "--port", "0"], {
     stdio: ["ignore", "pipe", openSync("test-results/server.log", "a")],
   });
   const url = await firstAddress(child);
@@ -91,6 +88,18 @@ async function start(): Promise<{ server: Server; stop: () => Promise<void> }> {
       rmSync(study, { recursive: true, force: true });
     },
   };
+}
+
+/** The built program. */
+export function program(): string {
+  return required(process.env.POTATO_BIN ?? join(process.cwd(), "bin", "potato"), "`make build` makes it");
+}
+
+export function interpreter(): string {
+  return required(
+    process.env.POTATO_TEST_PYTHON ?? join(process.cwd(), ".venv", "bin", "python"),
+    "an interpreter with scikit-learn; `make unit` makes it",
+  );
 }
 
 function required(path: string, hint: string): string {
