@@ -169,8 +169,8 @@ func TestAgentBehindAPatientNginx(t *testing.T) {
 		t.Errorf("the upload took %v and %d requests, want at least %v and one", took, log.count("predictions", 200), upload)
 	}
 	for _, route := range []string{"claim", "bundle", "heartbeat", "progress", "predictions", "finish"} {
-		for _, status := range []int{408, 499, 502, 504} {
-			if n := log.count(route, status); n > 0 && !(route == "heartbeat" && status == 499) { // one under way at the end
+		for _, status := range []int{408, 502, 504} { // not 499, which is the agent's own doing when the run has ended
+			if n := log.count(route, status); n > 0 {
 				t.Errorf("%d times %s was answered %d", n, route, status)
 			}
 		}
