@@ -16,6 +16,7 @@ import (
 type cutter struct {
 	address string
 	limit   int64
+	between func() // happens at each cut, before the agent can know of it; may be nil
 
 	mu     sync.Mutex
 	cuts   int   // still to be made
@@ -63,7 +64,11 @@ func (c *cutter) join(agent *net.TCPConn, server string) {
 	})
 	n, err := io.CopyN(agent, conn, c.limit)
 	if err == nil {
-		switch cut := c.cut(); {
+		cut := c.cut()
+		if cut > 0 && c.between != nil {
+			c.between()
+		}
+		switch {
 		case cut == 0:
 			more, _ := io.Copy(agent, conn)
 			n += more
