@@ -41,7 +41,7 @@ func newShim(marker string) *shim {
 		marker: marker, signals: make(chan os.Signal, 16), gone: make(chan struct{}), empty: make(chan struct{}), ooms: oomKills(),
 	}
 	// Caught and not ignored: what is ignored stays ignored in the worker.
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGUSR1)
 	adoptOrphans()
 	return s
 }
@@ -79,6 +79,9 @@ func (s *shim) supervise() Exit {
 		case <-s.gone:
 			running = false
 		case sig := <-s.signals:
+			if sig == syscall.SIGUSR1 { // the worker alone knows it; it would end its children
+				_ = syscall.Kill(s.leader, syscall.SIGUSR1)
+			}
 			if !isStop(sig) {
 				continue
 			}

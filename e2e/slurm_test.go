@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -190,4 +191,26 @@ func TestSlurmRequeue(t *testing.T) {
 		t.Errorf("the second attempt began at step %d, want where the first had saved", step)
 	}
 	st.nothingLeft(id)
+}
+
+// Q10: the signal before the time limit has the worker save, and go on.
+func TestSlurmSignalBeforeTheLimit(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"cluster": {"signal: \"B:USR1@60\""}})
+	s := st.start()
+	id := st.submit(s, "cluster", map[string]any{"gate": st.gate})
+	job := st.job(s, id, "RUNNING")
+	s.wait(id, "training", func(run) bool { return strings.Contains(st.text(id, "events.jsonl"), "begins at step") })
+	st.command("scancel", "--batch", "--signal=USR1", job) // as the scheduler does a minute before the end
+	const said = "The scheduler says that the job's time runs out"
+	s.wait(id, "the worker to hear of it", func(r run) bool {
+		if r.final() {
+			t.Fatalf("the run ended: %s", describe(r))
+		}
+		return strings.Contains(st.text(id, "events.jsonl"), said)
+	})
+	st.open()
+	if r := s.finished(id, "success"); !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, said) }) {
+		t.Errorf("got warnings %q", r.Warnings)
+	}
 }
