@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -68,7 +69,11 @@ func forAgents(op *huma.Operation) bool {
 func (h *Handlers) authenticateAgent(ctx huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
 	requestOf(r.Context()).routine = true
-	who, err := h.Supervisor.Authenticate(r.Context(), bearer(r))
+	token := bearer(r)
+	who, err := h.Supervisor.Authenticate(r.Context(), token)
+	if err != nil && token != "" {
+		err = cmp.Or(h.Supervisor.DatabaseGone(), err) // tokens are in the database
+	}
 	if err != nil {
 		h.refuseAgent(w, r, err)
 		return

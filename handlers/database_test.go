@@ -31,6 +31,9 @@ func TestDatabaseIsRemovedUnderTheServer(t *testing.T) {
 		if _, err := s.supervisor.CreateRun(t.Context(), api.RunRequest{Trainer: "steered", Schemas: []string{"sentiment"}}, api.TriggerAuto, "auto"); !api.HasCode(err, "database_gone") {
 			t.Errorf("a run beside the API: got %v, want database_gone", err)
 		}
+		s.do("POST", "/api/training/jobs/claim", object{"agent_id": "a", "claim_id": "c", "host": "h"}, header("Authorization", "Bearer x")).refused(t, 503, "database_gone")
+		s.get(below("/runs"), noKey).refused(t, 401, "unauthenticated")
+		s.signIn(s.key)
 		if a := s.get("/healthz"); a.StatusCode != 200 {
 			t.Errorf("healthz: %d", a.StatusCode)
 		}

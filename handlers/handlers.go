@@ -63,7 +63,7 @@ func newHandlers(o Options) *Handlers {
 
 func (h *Handlers) register(router chi.Router) huma.API {
 	a := humachi.New(router, config())
-	a.UseMiddleware(name, h.needDatabase, h.authenticate)
+	a.UseMiddleware(name, h.authenticate, h.needDatabase)
 	h.registerSession(a)
 	h.registerStatus(a)
 	h.registerTrainers(a)
