@@ -97,16 +97,16 @@ func (h HostedJob) run(ctx context.Context, in io.Reader, out io.Writer, log *sl
 	if h.Slurm != nil {
 		return h.submit(ctx, *job, self, client, log)
 	}
-	gpus, unlock, err := h.takeGPUs()
+	gpus, locks, err := h.takeGPUs()
 	if err != nil {
 		return errors.Join(err, h.fail(ctx, client, *job, err))
 	}
-	defer unlock()
+	defer letGo(locks)
 	h.adapt(job, gpus)
 	log.Info("working on the run", "run", job.RunID, "python", h.Python, "gpus", strings.Join(gpus, ","))
 	err = Work(ctx, *job, Options{
 		Dir: h.Dir, Desk: client, Backend: h.Backend, Python: h.Python, PythonKey: "python", WorkerPath: h.Worker, ArtifactURI: h.ArtifactURI,
-		Env: WorkerEnv(h.env(gpus)...), Shim: []string{self, "exec"}, ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log, TellLog: true,
+		Env: WorkerEnv(h.env(gpus)...), Shim: []string{self, "exec"}, ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log, TellLog: true, Hold: locks,
 	})
 	if api.HasCode(err, "server_unreachable") && !h.Keep {
 		err = errors.Join(err, os.RemoveAll(h.Dir))
@@ -183,14 +183,9 @@ func (h HostedJob) env(gpus []string) []string {
 	return env
 }
 
-// takeGPUs locks the GPUs of the run for as long as this agent lives, so that two servers do not take the same one.
-func (h HostedJob) takeGPUs() (gpus []string, unlock func(), err error) {
-	var held []*os.File
-	unlock = func() {
-		for _, f := range held {
-			_ = f.Close()
-		}
-	}
+// takeGPUs locks the GPUs of the run, so that two servers do not take the same one. The worker's shim holds the locks too: an
+// agent that dies does not let them go.
+func (h HostedJob) takeGPUs() (gpus []string, locks []*os.File, err error) {
 	var before []string // of the agent that launched the worker
 	taken := filepath.Join(h.Dir, gpusFile)
 	launched := readJSON(taken, &before)
@@ -200,7 +195,7 @@ func (h HostedJob) takeGPUs() (gpus []string, unlock func(), err error) {
 		}
 		f, free := lockGPU(uuid)
 		if f != nil {
-			held = append(held, f)
+			locks = append(locks, f)
 		}
 		if !free && !h.Pinned && !launched {
 			continue
@@ -211,13 +206,19 @@ func (h HostedJob) takeGPUs() (gpus []string, unlock func(), err error) {
 		}
 	}
 	if launched {
-		return before, unlock, nil
+		return before, locks, nil
 	}
 	if len(h.GPUs) > 0 && len(gpus) == 0 {
-		return nil, unlock, api.Unavailablef("no_gpu_free", "Every GPU with enough free memory was taken by another run at this moment").
+		return nil, nil, api.Unavailablef("no_gpu_free", "Every GPU with enough free memory was taken by another run at this moment").
 			WithHint("wait, or pin one with `gpus: \"1\"`; the check lists the GPUs")
 	}
-	return gpus, unlock, writeJSON(taken, gpus, false)
+	return gpus, locks, writeJSON(taken, gpus, false)
+}
+
+func letGo(locks []*os.File) {
+	for _, f := range locks {
+		_ = f.Close()
+	}
 }
 
 const gpusFile = "gpus.json"

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"potato/api"
@@ -39,6 +40,7 @@ type Launch struct {
 	Grace        time.Duration // between TERM and KILL when the shim ends the worker by itself
 	Shim         []string      // argv of the program whose body is Exec, e.g. {"/usr/bin/potato", "exec"}
 	Warm         *WarmPool     // a worker that waits there is used when it fits; may be nil
+	Hold         []*os.File    // kept open by the shim as long as it lives
 	Save         func(api.Handle) error
 }
 

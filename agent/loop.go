@@ -193,7 +193,7 @@ func (w *work) start(ctx context.Context) error {
 	h, err := w.o.Launcher.Launch(ctx, Launch{
 		RunID: w.job.RunID, Attempt: spec.Attempt, Backend: w.o.Backend, Dir: w.o.Dir, Spec: path, Trainer: spec.Trainer, Python: w.o.Python, WorkerPath: w.o.WorkerPath, Env: w.o.Env,
 		NumThreads: deref(spec.Limits.NumThreads), MaxRAMMB: deref(spec.Limits.MaxRAMMB), LeaseFile: filepath.Join(w.o.Dir, ownerFile),
-		LeaseTimeout: w.o.LeaseTimeout, Grace: w.ending().grace, Shim: w.o.Shim, Warm: w.o.Warm, Save: w.save,
+		LeaseTimeout: w.o.LeaseTimeout, Grace: w.ending().grace, Shim: w.o.Shim, Warm: w.o.Warm, Hold: w.o.Hold, Save: w.save,
 	})
 	if err != nil {
 		// Whatever was begun must not go on: this attempt is about to be reported as failed.

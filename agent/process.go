@@ -45,7 +45,7 @@ func (Process) Launch(ctx context.Context, l Launch) (api.Handle, error) {
 	start := shimStart{
 		Argv: []string{python, l.WorkerPath, "--spec", l.Spec}, Env: ThreadEnv(l.Env, l.NumThreads), Marker: h.Marker, Job: l.job(),
 	}
-	shim, err := startShim(ctx, l.Shim, h.Marker)
+	shim, err := startShim(ctx, l.Shim, h.Marker, l.Hold...)
 	if err != nil {
 		return h, err
 	}

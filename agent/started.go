@@ -30,7 +30,7 @@ var ours = struct {
 }{shims: map[int]int64{}}
 
 // startShim starts a shim in a session of its own. It does nothing until it is told to.
-func startShim(ctx context.Context, argv []string, marker string) (*startedShim, error) {
+func startShim(ctx context.Context, argv []string, marker string, hold ...*os.File) (*startedShim, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("start worker: no shim is given")
 	}
@@ -42,7 +42,7 @@ func startShim(ctx context.Context, argv []string, marker string) (*startedShim,
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...) // not bound to ctx: the work outlives us
-	cmd.Stdin = out
+	cmd.Stdin, cmd.ExtraFiles = out, hold     // the worker gets none of them
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), markerVar + "=" + marker}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -25,6 +25,7 @@ type Options struct {
 	Env         []string // whole environment of the worker; default WorkerEnv()
 	Shim        []string // argv of the program whose body is Exec
 	Warm        *WarmPool
+	Hold        []*os.File             // files that the worker's shim keeps open as long as it lives: what is locked with them stays locked
 	Detach      bool                   // when the server is lost the agent leaves, and the worker goes on
 	Save        func(api.Handle) error // keeps the handle; called before anything is started, and again when it grows
 	Cancel      <-chan struct{}        // closed when the work is to end; a cancel in the desk's answers does the same

@@ -441,6 +441,49 @@ func TestSSHTwoServersTakeTwoGPUs(t *testing.T) {
 	}
 }
 
+// H3: an agent that dies lets no other server have the GPU on which its worker goes on.
+func TestSSHDeadAgentKeepsItsGPU(t *testing.T) {
+	t.Parallel()
+	bin, err := os.MkdirTemp("/tmp", "potato-smi-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(bin) })
+	lock := "/tmp/potato-GPU-" + filepath.Base(bin) + ".lock"
+	t.Cleanup(func() { _ = os.Remove(lock) })
+	smi := fmt.Sprintf("#!/bin/sh\necho '0, NVIDIA L4, GPU-%s, 23034, 9000, 0, 8.9, 550.1'\n", filepath.Base(bin))
+	if err := errors.Join(os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755), os.Chmod(bin, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	st := newSSHStudy(t)
+	config := strings.ReplaceAll(read(t, filepath.Join(st.dir, "config.yaml")), "gpus: none", `env: {PATH: "`+bin+`:/usr/bin:/bin"}`)
+	write(t, st.dir, "config.yaml", config)
+	s := st.start()
+	id := st.post(s, "native", true)
+	s.wait(id, "fitting", func(r run) bool { return r.Step == "fitting" })
+	agent := st.agent(id)
+	session := st.session(agent)
+	signalTo(t, syscall.SIGSTOP, session) // nobody comes in its place so soon
+	signalTo(t, syscall.SIGKILL, agent)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", agent)); len(state) == 0 || strings.Contains(string(state), ") Z ") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the agent lives on")
+		}
+	}
+	if err := exec.Command("flock", "-n", lock, "true").Run(); err == nil {
+		t.Error("the GPU of a worker that trains is free")
+	}
+	signalTo(t, syscall.SIGKILL, session)
+	st.open()
+	s.finished(id, "success")
+	if err := exec.Command("flock", "-n", lock, "true").Run(); err != nil {
+		t.Errorf("the GPU is not free after the run: %v", err)
+	}
+}
+
 // H2: the same run succeeds with the oldest and the newest Python.
 func TestSSHOldAndNewPython(t *testing.T) {
 	t.Parallel()
