@@ -136,6 +136,8 @@ type RunRequest struct {
 	Schemas []string       `json:"schemas" minItems:"1" maxItems:"100" doc:"Annotation schemes to train, the main one first"`
 	Backend string         `json:"backend,omitempty" maxLength:"200" doc:"Backend to train on; absent: the config's default"`
 	Params  map[string]any `json:"params,omitempty" doc:"Parameters of the trainer"`
+
+	AcceptLicence bool `json:"accept_licence,omitempty" doc:"The annotation tool's own training asks for it with some trainers; here it is taken and changes nothing"`
 }
 
 // RunStarted answers a RunRequest: the run exists; started is false when it waits in the queue.

@@ -49,6 +49,8 @@ func (h *Handlers) registerRuns(a huma.API) {
 
 	create := withBody(operation(http.MethodPost, "/runs", "createRun", "Start a run, or queue it", "runs", http.StatusConflict))
 	create.DefaultStatus = http.StatusAccepted
+	create.Description = "So that programs written for the annotation tool's own training can start runs here, schemas may also be the name of one."
+	create.Middlewares = huma.Middlewares{takeOneScheme}
 	huma.Register(a, create, h.createRun)
 
 	huma.Register(a, operation(http.MethodGet, "/runs/{run_id}", "getRun", "One run", "runs", http.StatusNotFound), h.getRun)

@@ -31,6 +31,24 @@ func TestCreateRun(t *testing.T) {
 	}
 }
 
+// Orders as programs send them that were written for the annotation tool's own training (PEER.md §6).
+func TestCreateRunAsThePeerTakesIt(t *testing.T) {
+	s := films(t, "")
+	for _, body := range []string{
+		`{"trainer":"steered","schemas":["sentiment"],"params":{},"accept_licence":true}`,
+		`{"trainer":"steered","schemas":"sentiment","accept_licence":false}`,
+		"\n{ \"schemas\" : \"sentiment\", \"trainer\" : \"steered\" }\n",
+	} {
+		id := decode[api.RunStarted](t, s.do("POST", below("/runs"), body).ok(t, 202)).RunID
+		if got := s.run(id).SchemaNames; len(got) != 1 || got[0] != "sentiment" {
+			t.Errorf("%s: trains %v", body, got)
+		}
+	}
+	long := `{"trainer":"steered","schemas":"sentiment","params":{"fail":"` + strings.Repeat("x", 2<<20) + `"}}`
+	s.do("POST", below("/runs"), long).refused(t, 413, "too_large")
+	s.do("POST", below("/runs"), `{"trainer":"steered","schemas":"sentiment"`).refused(t, 400, "bad_request")
+}
+
 func TestCreateRunRefuses(t *testing.T) {
 	s := films(t, "  backends:\n    gpu: {type: ssh, host: gpu.example.org}\n")
 	with := func(change func(object)) object {
@@ -53,7 +71,9 @@ func TestCreateRunRefuses(t *testing.T) {
 		"no trainer":        {with(func(o object) { delete(o, "trainer") }), 422, "invalid_request", "body"},
 		"empty trainer":     {with(func(o object) { o["trainer"] = "" }), 422, "invalid_request", "body.trainer"},
 		"no schemas":        {with(func(o object) { o["schemas"] = []string{} }), 422, "invalid_request", "body.schemas"},
-		"schemas as text":   {with(func(o object) { o["schemas"] = "sentiment" }), 422, "invalid_request", "body.schemas"},
+		"schemas as number": {with(func(o object) { o["schemas"] = 1 }), 422, "invalid_request", "body.schemas"},
+		"a name as text":    {with(func(o object) { o["schemas"] = "sentimet" }), 422, "bad_schemas", "body.schemas"},
+		"no name":           {with(func(o object) { o["schemas"] = "" }), 422, "bad_schemas", "body.schemas"},
 		"schemas null":      {with(func(o object) { o["schemas"] = nil }), 422, "invalid_request", "body.schemas"},
 		"params as list":    {with(func(o object) { o["params"] = []int{1} }), 422, "invalid_request", "body.params"},
 		"another property":  {with(func(o object) { o["trainr"] = "x" }), 422, "invalid_request", "body.trainr"},

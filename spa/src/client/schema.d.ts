@@ -102,7 +102,10 @@ export interface paths {
         /** List runs */
         get: operations["listRuns"];
         put?: never;
-        /** Start a run, or queue it */
+        /**
+         * Start a run, or queue it
+         * @description So that programs written for the annotation tool's own training can start runs here, schemas may also be the name of one.
+         */
         post: operations["createRun"];
         delete?: never;
         options?: never;
@@ -1175,6 +1178,8 @@ export interface components {
             runs: components["schemas"]["Run"][];
         };
         RunRequest: {
+            /** @description The annotation tool's own training asks for it with some trainers; here it is taken and changes nothing */
+            accept_licence?: boolean;
             /** @description Backend to train on; absent: the config's default */
             backend?: string;
             /** @description Parameters of the trainer */
