@@ -34,7 +34,8 @@ type active struct {
 	pending  time.Time     // since when its job waits in a cluster's own queue; zero: it does not
 	waited   time.Duration // that it waited there since it was taken up, before that
 	before   time.Duration // that it waited there before this server took it up
-	heard    time.Time     // when its agent last spoke; zero while none is expected to
+	heard    time.Time     // when its agent last spoke, or was still on the line; zero while none is expected to
+	spoke    time.Time     // when its agent last began to speak
 	working  bool          // an agent is to speak, so its silence counts
 	claimed  time.Time     // when an agent got it that has not spoken since; else zero
 	released bool          // that agent never spoke: the run goes back to the queue

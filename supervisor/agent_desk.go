@@ -52,10 +52,11 @@ func (d AgentDesk) Progress(ctx context.Context, id api.RunID, lease string, eve
 
 // Heartbeat hears that an agent elsewhere lives.
 func (d AgentDesk) Heartbeat(ctx context.Context, id api.RunID, lease string) (api.Answer, error) {
-	if _, err := d.speaks(ctx, id, lease); err != nil {
+	a, err := d.speaks(ctx, id, lease)
+	if err != nil {
 		return api.Answer{}, err
 	}
-	defer func() { _, _ = d.speaks(ctx, id, lease) }()
+	defer func() { d.s.seen.note(d.who, a.agentID, "", "") }() // the answer is kept back for long
 	timeout := d.s.heartbeatTimeout(d.backend).Seconds()
 	return d.desk.Heartbeat(ctx, api.Job{RunID: id, Lease: lease, HeartbeatTimeoutS: timeout})
 }

@@ -38,6 +38,11 @@ func (d desk) holder(ctx context.Context, job api.Job) (*active, error) {
 // hear notes that the agent with the lease has spoken, and keeps that it has when it is the first time.
 func (d desk) hear(ctx context.Context, a *active, lease string) error {
 	first, err := a.hear(lease)
+	if err == nil {
+		a.mu.Lock()
+		a.spoke = time.Now()
+		a.mu.Unlock()
+	}
 	if api.HasCode(err, "lease_moved") { // nobody's any more, when it has just ended
 		if r, err := d.s.db.RunByID(ctx, a.id); err == nil && r.Status.Final() {
 			return runOver(a.id)

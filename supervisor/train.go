@@ -67,12 +67,15 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 		return s.followed(ctx, a, runner, job, err)
 	case <-a.stop:
 	}
-	slack := time.NewTimer(s.patience(a))
-	defer slack.Stop()
-	select {
-	case err := <-done:
-		return s.followed(ctx, a, runner, job, err)
-	case <-slack.C:
+	asked := time.Now()
+	for _, patience := range []func(*active, time.Time) time.Duration{s.patience, s.slack} {
+		limit := time.NewTimer(patience(a, asked))
+		select {
+		case err := <-done:
+			limit.Stop()
+			return s.followed(ctx, a, runner, job, err)
+		case <-limit.C:
+		}
 	}
 	leave()
 	if err := <-done; err == nil {
@@ -87,17 +90,30 @@ func (s *Supervisor) work(ctx context.Context, a *active, r store.Run) error {
 	return s.stopWork(ctx, a, runner, job)
 }
 
-// patience is how long an agent has to end the work and report it.
-func (s *Supervisor) patience(a *active) time.Duration {
+// patience is how long the worker has to end after a cancel.
+func (s *Supervisor) patience(a *active, _ time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.silent || a.released {
+		return 0
+	}
+	return s.grace()
+}
+
+// slack is how long an agent has to report the end after that. One that has claimed the run and has not spoken since the
+// cancel has none (H8); one that has may just be ending a worker that used all of its grace.
+func (s *Supervisor) slack(a *active, asked time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.silent, a.released:
 		return 0
-	case a.agentID != "":
-		return s.grace() + s.o.RemoteSlack
+	case a.agentID == "":
+		return s.o.StopSlack
+	case a.spoke.Before(asked):
+		return 0
 	}
-	return s.grace() + s.o.StopSlack
+	return s.o.RemoteSlack
 }
 
 // followed looks at what Follow returned. Work whose end will not be heard of is ended, so that it holds no machine.
