@@ -21,6 +21,9 @@ var workerSource []byte
 // Main is a test program's TestMain: it is the shim when it is started as one, and runs the tests otherwise. Shim is the
 // argv that starts it so.
 func Main(run func() int) {
+	if len(os.Args) > 1 && os.Args[1] == "rank" {
+		os.Exit(agent.Rank(os.Args[2:], os.Stderr))
+	}
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
 		case shimArg:

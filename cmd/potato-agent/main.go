@@ -40,7 +40,11 @@ func (*flags) Help() string { return agentcmd.Help("potato-agent") }
 type exit int
 
 func main() {
-	// The shim between agent and worker, and what a server starts that has logged in; used by the programs themselves.
+	// The shim between agent and worker, the launcher of ranks, and what a server starts that has logged in; used by the
+	// programs themselves.
+	if len(os.Args) > 1 && os.Args[1] == "rank" {
+		os.Exit(agent.Rank(os.Args[2:], os.Stderr))
+	}
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
 		case "exec":

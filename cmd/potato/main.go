@@ -34,6 +34,7 @@ type commands struct {
 	Training   trainingCommands  `cmd:"" help:"Look after the places where runs train."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes commands in your shell."`
 	Exec       execCommand       `cmd:"" hidden:"" help:"Run a worker; used by the program itself."`
+	Rank       rankCommand       `cmd:"" hidden:"" passthrough:"" help:"Run a worker once a GPU; used by the program itself."`
 	Hosted     hostedCommand     `cmd:"" hidden:"" help:"Work on one run of a server that has logged in here; used by the program itself."`
 	Stop       stopCommand       `cmd:"" hidden:"" help:"End what runs in a job directory; used by the program itself."`
 

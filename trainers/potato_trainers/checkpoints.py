@@ -63,6 +63,7 @@ class Checkpoints:
     def __init__(self, folder, made_of, say):
         self.folder = folder
         self.requested = False  # the scheduler has asked for one since the last was saved
+        self.kept = True  # False: this is one of several ranks, and another one saves
         self._made_of, self._say = made_of, say
         self._made, self._warned, self._refused = None, False, False
 
@@ -89,6 +90,9 @@ class Checkpoints:
 
     def saving(self, name):
         """A context manager: an empty folder to write into, which becomes the checkpoint when it is left well."""
+        if not self.kept:
+            self.requested = False
+            return tempfile.TemporaryDirectory()
         return _Saving(self, name)
 
     def forget(self):

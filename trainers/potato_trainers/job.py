@@ -8,7 +8,7 @@ from potato_trainers.predictions import Predictions
 class Job:
     """One run as its trainer sees it. `params` have their defaults filled in and fit the trainer's schema."""
 
-    def __init__(self, spec, bundle, params, device, checkpoints):
+    def __init__(self, spec, bundle, params, device, checkpoints, place):
         self.run_id = spec.run_id
         self.trainer = spec.trainer
         self.attempt = spec.attempt
@@ -21,6 +21,7 @@ class Job:
         self.max_ram_mb = spec.max_ram_mb
         self.workdir = spec.workdir
         self.checkpoint_dir = spec.checkpoint_dir
+        self.rank, self.local_rank, self.world_size = place.rank, place.local_rank, place.world_size
         self._checkpoints = checkpoints
         self._predictions = None
 

@@ -13,6 +13,7 @@ from potato_trainers.events import EventStream
 from potato_trainers.failures import EXIT_CANCELLED, EXIT_OK, Failure, SpecError, ValidationFailed, explain
 from potato_trainers.figures import figures, texts
 from potato_trainers.job import Job
+from potato_trainers.ranks import Place
 from potato_trainers.spec import Spec, read_fields
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -21,16 +22,17 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 def run(spec_path):
     """Runs the spec and returns the exit code."""
     os.umask(0o077)
+    place = Place()
     stream, fields, unreadable = None, {}, None
     try:
         fields = read_fields(spec_path)
-        stream = _open_stream(fields.get("events_file"))
+        stream = _open_stream(fields.get("events_file") if place.rank == 0 else os.devnull)
     except SpecError as err:
         unreadable, stream = err, EventStream.to_stdout()
-    run = _Run(stream)
+    run = _Run(stream, place)
     cancellation = Cancellation(run.end_as_cancelled, run.time_runs_out)
-    cancellation.listen()
     try:
+        cancellation.listen()
         if unreadable:
             raise unreadable
         result = run.train(fields)
@@ -40,11 +42,12 @@ def run(spec_path):
         return EXIT_OK
     except Cancelled:
         cancellation.over()
-        run.say_cancelled()
-        return EXIT_CANCELLED
+        return run.say_cancelled()
     except BaseException as err:  # SystemExit too: a trainer must not end the process without a word
         cancellation.over()
         return run.say_failed(err)
+    finally:
+        place.leave()
 
 
 def _open_stream(path):
@@ -57,8 +60,8 @@ def _open_stream(path):
 
 
 class _Run:
-    def __init__(self, stream):
-        self._stream = stream
+    def __init__(self, stream, place):
+        self._stream, self._place = stream, place
         self._step = ""
         self._trainer = ""
         self._checkpoints, self._saves = None, False
@@ -69,6 +72,8 @@ class _Run:
         self._say("loading bundle")
         spec = Spec(fields)
         self._trainer = spec.trainer
+        if self._place.rank > 0:  # the files are rank 0's to write
+            spec.workdir = self._place.scratch()
         _set_threads(spec.num_threads)
         trainer = registry.named(spec.trainer, spec.trainers_dir)
         trainer.require()
@@ -79,10 +84,11 @@ class _Run:
         self._checkpoints = Checkpoints(
             spec.checkpoint_dir, lambda: made_of(spec, bundle, values, trainer.about["packages"]), self._log
         )
+        self._checkpoints.kept = self._place.rank == 0
         self._saves = trainer.about["checkpoints"]
         if self._runs_out:
             self.time_runs_out()
-        job = Job(spec, bundle, values, self._device(spec, trainer), self._checkpoints)
+        job = Job(spec, bundle, values, self._device(spec, trainer), self._checkpoints, self._place)
         done = self._follow(trainer.load().train(job))
         return self._result(job, trainer, done)
 
@@ -119,7 +125,8 @@ class _Run:
 
     def forget_checkpoints(self):
         """There is a result, so no attempt will go on from them."""
-        self._checkpoints.forget()
+        if self._place.rank == 0:
+            self._checkpoints.forget()
 
     def _log(self, text, level="info"):
         self._note_running_out()
@@ -169,6 +176,8 @@ class _Run:
                 )
             return Device("cpu", "CPU")
         device = choose(spec.device)
+        if self._place.world_size > 1 and device.name.startswith("cuda") and len(device.gpus) > 1:
+            device = choose("cuda:%d" % self._place.local_rank)
         for warning in device.warnings:
             self._stream.emit(events.log(warning, "warning"))
         self._stream.emit(events.log("Training on %s" % device.text))
@@ -184,6 +193,11 @@ class _Run:
         self._send(events.status(step))
 
     def say_cancelled(self):
+        """The last words of a run that was told to end; returns the exit code."""
+        failure = self._place.failure_of_another()
+        if failure is not None:  # the ranks are ended because one of them failed
+            self._say_error(*failure)
+            return EXIT_UNEXPECTED
         try:
             self._stream.emit(events.status("cancelled", state="cancelled"))
             self._stream.emit(
@@ -191,11 +205,13 @@ class _Run:
             )
         except OSError as err:
             print("The cancel could not be reported: %s" % err, file=sys.stderr)
+        return EXIT_CANCELLED
 
     def end_as_cancelled(self):
         """The last words when the main thread does not come back from a computation."""
-        self.say_cancelled()
-        os._exit(EXIT_CANCELLED)
+        code = self.say_cancelled()
+        self._place.leave()
+        os._exit(code)
 
     def say_failed(self, error):
         code, exit_code, message, hint = explain(error, self._trainer, self._step)
@@ -208,11 +224,18 @@ class _Run:
             print(message, file=sys.stderr)
         except (MemoryError, OSError):
             pass
+        # What rank 0 meets after another has failed, a lost connection say, is not the reason.
+        code, message, hint = self._place.failure_of_another() or (code, message, hint)
+        if self._place.rank > 0:
+            self._place.leave_note(code, message, hint)
+        self._say_error(code, message, hint)
+        return exit_code
+
+    def _say_error(self, code, message, hint):
         try:
             self._stream.emit({"event": "error", "code": code, "message": message, "install_hint": hint})
         except OSError as err:
             print("%s\nThe error could not be reported: %s" % (message, err), file=sys.stderr)
-        return exit_code
 
 
 def _checked(spec, trainer):
