@@ -99,6 +99,7 @@ type order struct {
 	Socket, Dir, Python, Worker string
 	Shim                        []string
 	Job                         api.Job
+	Slurm                       *agent.SbatchOptions // nil: the worker is a process
 }
 
 // agentMain is the body of an agent process.
@@ -111,9 +112,15 @@ func agentMain() int {
 	if err != nil {
 		return 1
 	}
-	err = agent.Work(context.Background(), o.Job, agent.Options{
+	options := agent.Options{
 		Dir: o.Dir, Desk: caller{c}, Python: o.Python, WorkerPath: o.Worker, Shim: o.Shim, Poll: 5 * time.Millisecond, SendEvery: time.Millisecond,
-	})
+	}
+	if o.Slurm != nil {
+		sbatch := agent.NewSbatch(*o.Slurm)
+		defer sbatch.Close()
+		options.Launcher = sbatch
+	}
+	err = agent.Work(context.Background(), o.Job, options)
 	if err != nil {
 		_, _ = io.WriteString(os.Stderr, err.Error())
 		return 1
@@ -129,48 +136,7 @@ func TestAgentIsKilled(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))
 			b := newBench(t, append([]agenttest.Step{{"metrics", 60, 0.003}, {"print", "one\n"}}, agenttest.Good(5)...)...)
-			serving, stop := context.WithCancel(t.Context())
-			server := rpc.NewServer()
-			if err := server.RegisterName("Desk", served{b.desk, serving}); err != nil {
-				t.Fatal(err)
-			}
-			socket := filepath.Join(t.TempDir(), "s")
-			l, err := net.Listen("unix", socket)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var conns sync.WaitGroup
-			conns.Go(func() {
-				for {
-					conn, err := l.Accept()
-					if err != nil {
-						return
-					}
-					conns.Go(func() { server.ServeConn(conn) }) // ends with the agent's process
-				}
-			})
-			kills := 0
-			for b.desk.Finished() == nil && kills < 50 {
-				b.job.NextSeq = b.desk.NextSeq()
-				input, err := json.Marshal(order{socket, b.o.Dir, b.o.Python, b.o.WorkerPath, b.o.Shim, b.job})
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, kill := context.WithTimeout(t.Context(), time.Duration(5+r.IntN(150))*time.Millisecond)
-				cmd := exec.CommandContext(ctx, os.Args[0], agentArg)
-				cmd.Stdin = bytes.NewReader(input)
-				out, err := cmd.CombinedOutput()
-				if err != nil && ctx.Err() == nil {
-					t.Fatalf("agent: %v: %s", err, out)
-				}
-				kill()
-				kills++
-			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			stop()
-			conns.Wait()
+			kills := b.killAgents(nil, 50, func() time.Duration { return time.Duration(5+r.IntN(150)) * time.Millisecond })
 			f := b.desk.Finished()
 			if f == nil || f.ErrorCode != "" || strings.Count(string(b.desk.Stored()), "\n") != 5 {
 				t.Fatalf("seed %d, %d agents: finish = %+v, want a success; events: %s", seed, kills, f, join(texts(b.desk.Events())))
@@ -194,6 +160,53 @@ func TestAgentIsKilled(t *testing.T) {
 			b.gone()
 		})
 	}
+}
+
+// killAgents starts agents one after another and kills each after a while, until one has come through or there were
+// enough of them. It returns how many there were.
+func (b *bench) killAgents(slurm *agent.SbatchOptions, most int, after func() time.Duration) (kills int) {
+	b.Helper()
+	serving, stop := context.WithCancel(b.Context())
+	server := rpc.NewServer()
+	if err := server.RegisterName("Desk", served{b.desk, serving}); err != nil {
+		b.Fatal(err)
+	}
+	socket := filepath.Join(b.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() { server.ServeConn(conn) }) // ends with the agent's process
+		}
+	})
+	for ; b.desk.Finished() == nil && kills < most; kills++ {
+		b.job.NextSeq = b.desk.NextSeq()
+		input, err := json.Marshal(order{socket, b.o.Dir, b.o.Python, b.o.WorkerPath, b.o.Shim, b.job, slurm})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ctx, kill := context.WithTimeout(b.Context(), after())
+		cmd := exec.CommandContext(ctx, os.Args[0], agentArg)
+		cmd.Stdin = bytes.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if err != nil && ctx.Err() == nil {
+			b.Fatalf("agent: %v: %s", err, out)
+		}
+		kill()
+	}
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+	stop()
+	conns.Wait()
+	return kills
 }
 
 // begun counts the claims of shims; those of agents have no pid.

@@ -102,7 +102,7 @@ func bounded(e api.Event) api.Event {
 	for _, s := range texts {
 		*s = cut(clean([]byte(*s)), maxText)
 	}
-	if e.State == statePending { // a worker that speaks does not wait for a scheduler
+	if e.State == api.StatePending { // a worker that speaks does not wait for a scheduler
 		e.State = "running"
 	}
 	if s, ok := e.Step.(string); ok {

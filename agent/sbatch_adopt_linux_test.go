@@ -3,11 +3,13 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"potato/agent"
 	"potato/agent/agenttest"
@@ -120,5 +122,51 @@ func TestSlurmEarlierAttemptIsFenced(t *testing.T) {
 	if exists(filepath.Join(b.o.Dir, "exit_code")) {
 		text, _ := os.ReadFile(filepath.Join(b.o.Dir, "exit_code"))
 		t.Errorf("it wrote %s", text)
+	}
+}
+
+// The agent on the login node is killed at random moments, while it submits too: one job trains, and nothing is lost (T05).
+func TestSlurmAgentIsKilled(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			dir := t.TempDir()
+			b := newSlurmBench(t, once(dir), append([]agenttest.Step{{"metrics", 60, 0.003}}, agenttest.Good(5)...)...)
+			after := 100 * time.Millisecond
+			kills := b.killAgents(&b.settings, 40, func() time.Duration {
+				after += 50 * time.Millisecond // one has the time in the end
+				return time.Duration(r.Int64N(int64(after)))
+			})
+			f := b.desk.Finished()
+			if f == nil || f.ErrorCode != "" || strings.Count(string(b.desk.Stored()), "\n") != 5 {
+				t.Fatalf("seed %d, %d agents: %+v\n%s\n%s", seed, kills, f, strings.Join(b.log(), "\n"), b.queue("%i %T %r"))
+			}
+			t.Logf("%d agents", kills)
+			wantMetrics(t, b.desk, 60)
+			if jobs := glob(t, filepath.Join(dir, "[0-9]*")); len(jobs) != 1 {
+				t.Errorf("seed %d: %v trained", seed, jobs)
+			}
+			b.gone()
+		})
+	}
+}
+
+// Q10: a job on two nodes starts its workers by srun, and refuses clearly where there is none.
+func TestSlurmSeveralNodes(t *testing.T) {
+	for name, has := range map[string]bool{"with srun": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newSlurmBench(t, func(c *agent.SlurmConfig) {
+				c.Nodes = "2"
+				if has {
+					c.Env["PATH"] += ":/usr/bin"
+				}
+			}, agenttest.Good(2)...)
+			f := b.ends(b.start())
+			if !has {
+				b.blames(f, "slurm_missing", "has no srun on PATH, which starts the workers of a job on 2 nodes", "`nodes`")
+				return
+			}
+			b.succeeds(f)
+		})
 	}
 }

@@ -74,9 +74,6 @@ func (j *slurmJob) say(level, format string, args ...any) {
 	j.says = append(j.says, logEvent(level, fmt.Sprintf(format, args...)))
 }
 
-// statePending is the state of a status event while the job waits and nothing runs.
-const statePending = "pending"
-
 // step says how the job stands. Time in which it is pending is not the run's own (C3).
 func (j *slurmJob) step(state, text string) {
 	if text == j.text {
@@ -94,7 +91,7 @@ func (j *slurmJob) submitted(s submission) {
 	if s.notes != "" {
 		j.say("info", "sbatch says: %s", s.notes)
 	}
-	j.step(statePending, fmt.Sprintf("SLURM job %s: submitted", s.id))
+	j.step(api.StatePending, fmt.Sprintf("SLURM job %s: submitted", s.id))
 }
 
 func (j *slurmJob) unclear(err error) {
@@ -102,7 +99,7 @@ func (j *slurmJob) unclear(err error) {
 	defer j.mu.Unlock()
 	j.refused = err
 	j.say("warning", "It is not clear whether SLURM has the job, so it is looked for by its name, %s: %v", j.name, err)
-	j.step(statePending, "waiting for the scheduler to say whether it has the job")
+	j.step(api.StatePending, "waiting for the scheduler to say whether it has the job")
 }
 
 // readFiles takes in what the job itself has written.

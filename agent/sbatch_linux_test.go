@@ -78,7 +78,12 @@ type slurmBench struct {
 func newSlurmBench(t *testing.T, change func(c *agent.SlurmConfig), steps ...agenttest.Step) *slurmBench {
 	t.Helper()
 	t.Parallel()
-	b := &slurmBench{cluster: cluster(t), bench: newBench(t, steps...), bin: t.TempDir()}
+	return newSlurmBenchOn(t, cluster(t), change, steps...)
+}
+
+func newSlurmBenchOn(t *testing.T, on *slurmtest.Cluster, change func(c *agent.SlurmConfig), steps ...agenttest.Step) *slurmBench {
+	t.Helper()
+	b := &slurmBench{cluster: on, bench: newBench(t, steps...), bin: t.TempDir()}
 	tools, err := toolbox()
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +173,7 @@ func (b *slurmBench) log() (lines []string) {
 func (b *slurmBench) says(text string) {
 	b.Helper()
 	wait(b, fmt.Sprintf("an event that says %q", text), func() (bool, string) {
-		return slices.ContainsFunc(b.log(), func(l string) bool { return strings.Contains(l, text) }), strings.Join(b.log(), "\n") + "\n" + b.queue("%i %T %r")
+		return slices.ContainsFunc(b.log(), func(l string) bool { return strings.Contains(l, text) }), fmt.Sprintf("%s\n%s\n%+v", strings.Join(b.log(), "\n"), b.queue("%i %T %r"), b.desk.Finished())
 	})
 }
 

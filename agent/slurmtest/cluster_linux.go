@@ -58,7 +58,7 @@ func Require(tb testing.TB) {
 	}
 }
 
-// Start starts a cluster of so many nodes, in about a second. extra are further lines of slurm.conf.
+// Start starts a cluster of so many nodes, in about a second. extra are lines of slurm.conf, which go before ours.
 func Start(nodes int, extra string) (c *Cluster, err error) {
 	dir, err := os.MkdirTemp("", "slurm-") // short: a socket's path may not be long
 	if err != nil {
@@ -85,7 +85,7 @@ func Start(nodes int, extra string) (c *Cluster, err error) {
 	if err := until(func() bool { _, err := os.Stat(dir + "/munge/m.sock"); return err == nil }); err != nil {
 		return c, fmt.Errorf("munged: %w", err)
 	}
-	if err := c.run("slurmctld", "-D", "-c", "-f", dir+"/slurm.conf"); err != nil {
+	if err := c.StartController(); err != nil {
 		return c, err
 	}
 	for _, n := range c.Nodes {
@@ -123,7 +123,7 @@ func (c *Cluster) prepare(extra string) error {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		"munge/munge.key": key, "slurm.conf": conf,
+		"munge/munge.key": key, "slurm.conf": conf, "cgroup.conf": []byte(cgroupConf),
 		"gres.conf": []byte("NodeName=" + strings.Join(c.Nodes, ",") + " Name=gpu File=" + c.Dir + "/dev/gpu[0-1]\n"),
 	} {
 		mode := os.FileMode(0o644)
@@ -187,6 +187,11 @@ func (c *Cluster) run(program string, args ...string) error {
 		done <- err
 	}
 	return <-done
+}
+
+// StartController starts the controller. One that was there before had its jobs written down.
+func (c *Cluster) StartController() error {
+	return c.run("slurmctld", "-D", "-f", c.Dir+"/slurm.conf")
 }
 
 // StartNode starts the daemon of a node.

@@ -2,6 +2,8 @@ package slurmtest
 
 import (
 	"bytes"
+	"os"
+	"strings"
 	"text/template"
 )
 
@@ -62,7 +64,6 @@ DefMemPerCPU=100
 PartitionName=low Nodes=ALL MaxTime=2-00:00:00 PriorityTier=1 PreemptMode=REQUEUE State=UP
 PartitionName=lowc Nodes=ALL MaxTime=2-00:00:00 PriorityTier=1 PreemptMode=CANCEL State=UP
 PartitionName=down Nodes=ALL State=DOWN
-{{.Extra}}
 `))
 
 type node struct {
@@ -76,6 +77,34 @@ func render(dir string, names []string, ports []int, extra string) ([]byte, erro
 		nodes = append(nodes, node{name, ports[i+1]})
 	}
 	var b bytes.Buffer
-	err := confTemplate.Execute(&b, map[string]any{"Dir": dir, "Port": ports[0], "Nodes": nodes, "Extra": extra})
-	return b.Bytes(), err
+	err := confTemplate.Execute(&b, map[string]any{"Dir": dir, "Port": ports[0], "Nodes": nodes})
+	return overridden(b.Bytes(), extra), err
+}
+
+// overridden puts the lines of extra in place of those with the same keys.
+func overridden(conf []byte, extra string) []byte {
+	keys := map[string]bool{}
+	for line := range strings.Lines(extra) {
+		if key, _, ok := strings.Cut(line, "="); ok && key != "NodeName" && key != "PartitionName" {
+			keys[key] = true
+		}
+	}
+	var kept []byte
+	for line := range bytes.Lines(conf) {
+		if key, _, _ := bytes.Cut(line, []byte("=")); !keys[string(key)] {
+			kept = append(kept, line...)
+		}
+	}
+	return append(kept, extra+"\n"...)
+}
+
+// Cgroups are lines that have the kernel watch the memory of jobs, where HasCgroups.
+const Cgroups = "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\nJobAcctGatherType=jobacct_gather/cgroup\nJobAcctGatherParams=NoShared\n"
+
+const cgroupConf = "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\nConstrainRAMSpace=yes\nConstrainSwapSpace=yes\n"
+
+// HasCgroups reports whether this machine has the control groups that such a cluster needs, those of version 1.
+func HasCgroups() bool {
+	about, err := os.Stat("/sys/fs/cgroup/memory")
+	return err == nil && about.IsDir()
 }
