@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// authority makes an authority that nobody knows and a certificate of its for 127.0.0.1, and writes ca.pem, cert.pem and
-// key.pem into the folder.
+// authority makes an authority that nobody knows and a certificate of its for 127.0.0.1 and behindProxy, and writes ca.pem,
+// cert.pem and key.pem into the folder.
 func authority(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	issue := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
@@ -47,7 +47,7 @@ func authority(t *testing.T, dir string) *x509.CertPool {
 		KeyUsage: x509.KeyUsageCertSign,
 	}, nil, nil)
 	cert, certKey := issue(&x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "annotate"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "annotate"}, DNSNames: []string{behindProxy}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, ca, caKey)
 	der, err := x509.MarshalECPrivateKey(certKey)
