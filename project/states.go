@@ -60,6 +60,10 @@ func (old stateReads) refresh(ctx context.Context, root string, items *itemIndex
 			continue // no annotator's folder
 		}
 		before := old[e.Name()]
+		if err != nil && before != nil && before.stamp == nil && before.err != nil && before.err.Error() == err.Error() {
+			now[e.Name()] = before // what was worked out without it stands
+			continue
+		}
 		if err != nil {
 			r := &stateRead{err: err}
 			if before != nil {

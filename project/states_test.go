@@ -168,6 +168,31 @@ func warned(tb testing.TB, b *project.Bundle, says ...string) {
 	tb.Errorf("no warning says %q: %q", says, b.Manifest.Stats.Warnings)
 }
 
+// A damaged file is read once for every change of it, like a good one: it may take long, and is looked for at every order.
+func TestDamagedStateIsReadOnce(t *testing.T) {
+	f := fiveItems(t, moodScheme)
+	f.label("ann", map[string]string{"a": radio("mood", "good"), "b": radio("mood", "bad")})
+	path := filepath.Join(f.dir, "out/bob/user_state.json")
+	whole := state("bob", map[string]string{"c": radio("mood", "bad")})
+	damaged := strings.Repeat("{", len(whole))
+	f.write("out/bob/user_state.json", damaged)
+	changed := time.Now().Add(-time.Hour)
+	s := f.open()
+	inPlace := func(text string, at time.Time) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inPlace(damaged, changed)
+	without := map[string]string{"a": `{"mood": "good"}`, "b": `{"mood": "bad"}`}
+	warned(t, f.wants(s, without, "mood"), "bob", "missing")
+	inPlace(whole, changed) // of the same size and time: if it were read, its label would be there
+	warned(t, f.wants(s, without, "mood"), "bob", "missing")
+	inPlace(whole, changed.Add(time.Second))
+	f.wants(s, map[string]string{"a": `{"mood": "good"}`, "b": `{"mood": "bad"}`, "c": `{"mood": "bad"}`}, "mood")
+}
+
 func TestLabelsThatChange(t *testing.T) {
 	f := fiveItems(t, moodScheme)
 	f.label("ann", map[string]string{"a": radio("mood", "good")})
