@@ -29,6 +29,25 @@ func TestSlurmCancelWhilePending(t *testing.T) {
 	}
 }
 
+// A cancel comes while it is not known whether sbatch has landed. What lands after it trains nothing.
+func TestSlurmCancelBeforeTheJobIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	b := newSlurmBench(t, once(dir), agenttest.Good(1)...)
+	b.wrap("sbatch", `(while [ ! -e `+dir+`/go ]; do sleep 0.1; done; exec "$real" "$@") >/dev/null 2>&1 &
+echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1`)
+	done := b.start()
+	b.says("It is not clear whether SLURM has the job")
+	b.desk.Cancel(time.Minute)
+	if f := b.ends(done); !f.Cancelled {
+		t.Errorf("%+v", f)
+	}
+	touch(t, dir+"/go")
+	b.until("COMPLETED")
+	if trained := glob(t, dir+"/[0-9]*"); len(trained) != 0 {
+		t.Errorf("%v trained", trained)
+	}
+}
+
 // A worker that heeds TERM has its grace, and the end of the job is not waited for longer than it takes.
 func TestSlurmCancelWhileRunning(t *testing.T) {
 	b := newSlurmBench(t, nil, agenttest.Step{"on_term", "report"}, agenttest.Step{"child"}, agenttest.Step{"status", "ready"}, agenttest.Step{"sleep", 600})
@@ -80,6 +99,8 @@ func TestSlurmDetachedJobGoesOn(t *testing.T) {
 	b := newSlurmBench(t, func(c *agent.SlurmConfig) { c.Detach = true }, append([]agenttest.Step{{"status", "ready"}, {"wait", path}}, agenttest.Good(2)...)...)
 	gone := newSwitch()
 	b.desk.Refuse = gone.refuse
+	b.settings.LeaseSlack = time.Second // if there were a lease
+	b.launch(b.settings)
 	b.o.Detach, b.o.ServerLossTimeout, b.o.LastWords, b.o.LeaseTimeout = true, 2*time.Second, 200*time.Millisecond, time.Second
 	done := b.start()
 	b.says("ready")

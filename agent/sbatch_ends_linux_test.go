@@ -62,6 +62,16 @@ func TestSlurmCancelledOutside(t *testing.T) {
 	b.blames(b.ends(done), "slurm_cancelled", "SLURM job "+b.id()+" ended before the worker finished: it was cancelled outside of this program", "scancel")
 }
 
+// Q1: scontrol is used where it exists; squeue tells enough without it.
+func TestSlurmWithoutScontrol(t *testing.T) {
+	b := newSlurmBench(t, nil, sleeper...)
+	b.wrap("scontrol", "echo 'scontrol: command not found' >&2; exit 127")
+	done := b.start()
+	b.says("ready")
+	b.command("scancel", b.id())
+	b.blames(b.ends(done), "slurm_cancelled", "SLURM job "+b.id()+" ended before the worker finished: it was cancelled outside of this program", "scancel")
+}
+
 func TestSlurmCancelledOutsideWhilePending(t *testing.T) {
 	b := newSlurmBench(t, func(c *agent.SlurmConfig) { c.SbatchArgs = []string{"--begin=now+600"} }, sleeper...)
 	done := b.start()

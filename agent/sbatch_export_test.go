@@ -1,6 +1,10 @@
 package agent
 
-import "potato/api"
+import (
+	"time"
+
+	"potato/api"
+)
 
 // ParseSubmitted is what the standard output of sbatch says.
 var ParseSubmitted = parseSubmitted
@@ -27,6 +31,11 @@ func QueueStates(text string) (found []string) {
 		found = append(found, r.ID+" "+r.State+" "+r.Reason+" "+r.Nodes+" "+r.Dir)
 	}
 	return found
+}
+
+// Tick is the time between two questions of squeue after one that took so long.
+func Tick(interval, took time.Duration) time.Duration {
+	return newSqueue("", slurmCommands{}, interval, time.Second).tick(took)
 }
 
 // ParseJob is the state that scontrol -o show job prints; empty: none.

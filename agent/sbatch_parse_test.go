@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"potato/agent"
 )
@@ -78,6 +79,21 @@ func TestWhySlurmJobsEnd(t *testing.T) {
 		if got != c.code || !strings.Contains(text, c.text) || (got != "") != (hint != "") {
 			t.Errorf("%s: %s: %s (%s), want %s: %s", name, got, text, hint, c.code, c.text)
 		}
+	}
+}
+
+// T19: a slow scheduler is asked less often, up to once a minute, and not by all in step.
+func TestSlowSchedulersAreAskedLess(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{
+		0: 10 * time.Second, 500 * time.Millisecond: 10 * time.Second, 3 * time.Second: 30 * time.Second, time.Minute: time.Minute,
+	} {
+		if got := agent.Tick(10*time.Second, took); got < want || got > want*11/10 {
+			t.Errorf("after %v: %v, want about %v", took, got, want)
+		}
+	}
+	if agent.Tick(time.Hour, 0) == agent.Tick(time.Hour, 0) {
+		t.Error("two agents ask in step")
 	}
 }
 

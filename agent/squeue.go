@@ -82,8 +82,12 @@ func (q *squeue) ask(ctx context.Context, cluster string, after time.Time, ids .
 
 func (q *squeue) due(a queueAnswer, after time.Time) bool {
 	age := time.Since(a.Asked)
-	tick := time.Duration(float64(max(q.interval, min(10*a.Took, longestTick))) * q.jitter)
-	return age < -time.Second || age >= tick || after.After(a.Asked) && age >= q.quick // the clock may have been set back
+	return age < -time.Second || age >= q.tick(a.Took) || after.After(a.Asked) && age >= q.quick // the clock may have been set back
+}
+
+// tick is the time between two questions. A scheduler that is slow to answer is asked less often.
+func (q *squeue) tick(took time.Duration) time.Duration {
+	return time.Duration(float64(max(q.interval, min(10*took, longestTick))) * q.jitter)
 }
 
 func (q *squeue) last(cluster string) queueAnswer {
