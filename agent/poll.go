@@ -122,7 +122,11 @@ func (p *poller) work(ctx context.Context, job api.Job) (done bool, err error) {
 		return false, errors.Join(p.note(job, api.Unavailablef("killed", "The agent's token was replaced during the run, so the worker was stopped").
 			WithHint("start the agent with the new token, then the run")), err)
 	case api.HasCode(err, "server_unreachable"):
-		p.log.Warn("the server did not answer for too long; the run was cancelled here, and the server will be told", "run", job.RunID)
+		what := "the run was cancelled here"
+		if o.Detach {
+			what = "its job goes on"
+		}
+		p.log.Warn("the server did not answer for too long; "+what+", and the server will be told", "run", job.RunID)
 		return false, nil
 	}
 	// The job directory cannot be used, or the server does not take the end of the job. The next job would fare no better.

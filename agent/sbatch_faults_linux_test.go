@@ -255,7 +255,7 @@ exec $real -h -j $3 -o "$5"`)
 func TestSlurmOneSqueueForAll(t *testing.T) {
 	b := newSlurmBench(t, nil)
 	// It counts, and lists what nobody has submitted.
-	b.wrap("squeue", "echo call >>"+b.bin+"/squeue.calls\nfor i in $(seq 1001 1050); do echo \"$i|PENDING|Priority||N/A|x|/x\"; done")
+	b.wrap("squeue", "echo call >>"+b.bin+"/squeue.calls\nfor i in $(seq 1001 1050); do echo \"$i|PENDING|Priority||N/A|potato-x|/x\"; done; for i in $(seq 1 3000); do echo \"$i|PENDING|Priority||N/A|other|/x\"; done")
 	type one struct {
 		launcher *agent.Sbatch
 		handle   api.Handle

@@ -45,7 +45,9 @@ func (s *Sbatch) submit(ctx context.Context, l Launch) (job submission, err erro
 	return job, refusal(a)
 }
 
-func jobName(id api.RunID) string { return "potato-" + string(id) }
+const namePrefix = "potato-"
+
+func jobName(id api.RunID) string { return namePrefix + string(id) }
 
 // submittedLine is what sbatch prints with --parsable, and what site wrappers make of it.
 var submittedLine = regexp.MustCompile(`^(?:Submitted batch job )?([1-9][0-9]*)(?:;(\S+)| on cluster (\S+))?$`)

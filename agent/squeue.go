@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,12 +51,18 @@ type squeue struct {
 	jitter   float64 // so that agents on several hosts do not ask in step
 	quick    time.Duration
 
-	mu  sync.Mutex
-	own map[string]queueAnswer // by cluster, where the answers cannot be shared
+	mu   sync.Mutex
+	own  map[string]queueAnswer // by cluster, where the answers cannot be shared
+	read map[string]readAnswer  // by cluster, so that a file that has not changed is not read again
+}
+
+type readAnswer struct {
+	about os.FileInfo
+	queueAnswer
 }
 
 func newSqueue(dir string, cmd slurmCommands, interval, quick time.Duration) *squeue {
-	return &squeue{dir: dir, cmd: cmd, interval: interval, jitter: 1 + 0.1*rand.Float64(), quick: min(quick, interval), own: map[string]queueAnswer{}}
+	return &squeue{dir: dir, cmd: cmd, interval: interval, jitter: 1 + 0.1*rand.Float64(), quick: min(quick, interval), own: map[string]queueAnswer{}, read: map[string]readAnswer{}}
 }
 
 func (q *squeue) path(cluster string) string {
@@ -92,12 +99,22 @@ func (q *squeue) tick(took time.Duration) time.Duration {
 
 func (q *squeue) last(cluster string) queueAnswer {
 	q.mu.Lock()
-	a, ok := q.own[cluster]
-	q.mu.Unlock()
-	if !ok {
-		readJSON(q.path(cluster), &a)
+	defer q.mu.Unlock()
+	if a, ok := q.own[cluster]; ok {
+		return a
 	}
-	return a
+	about, err := os.Stat(q.path(cluster))
+	if err != nil {
+		return queueAnswer{}
+	}
+	r := q.read[cluster]
+	// It is replaced by rename, so another file is another answer.
+	if r.about == nil || !os.SameFile(r.about, about) || !r.about.ModTime().Equal(about.ModTime()) {
+		r = readAnswer{about: about}
+		readJSON(q.path(cluster), &r.queueAnswer)
+		q.read[cluster] = r
+	}
+	return r.queueAnswer
 }
 
 // lock keeps two agents from asking at once. It goes with its process. Storage that knows no locks keeps nobody from asking.
@@ -134,7 +151,7 @@ func (q *squeue) renew(ctx context.Context, cluster string, before queueAnswer, 
 	case said.code != 0:
 		a.Error = "squeue: " + cut(words(said), 300)
 	default:
-		a.Answered, a.Silent, a.Rows = a.Asked, time.Time{}, parseQueue(said.stdout)
+		a.Answered, a.Silent, a.Rows = a.Asked, time.Time{}, slices.DeleteFunc(parseQueue(said.stdout), queueRow.isForeign)
 	}
 	if a.Error != "" && a.Silent.IsZero() {
 		a.Silent = a.Asked
@@ -186,6 +203,9 @@ func parseQueue(text string) []queueRow {
 	}
 	return rows
 }
+
+// isForeign reports a job of the account's that is no run: there may be thousands.
+func (r queueRow) isForeign() bool { return r.Name != "" && !strings.HasPrefix(r.Name, namePrefix) }
 
 func known(s string) string {
 	if s == "N/A" || s == "(null)" {
