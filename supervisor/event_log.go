@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"potato/api"
 	"potato/store"
@@ -18,7 +19,8 @@ import (
 // file of their source. The database remembers how far each file was whole, so that after a crash the agent's repetition
 // meets exactly what is there.
 type eventLog struct {
-	dir folder
+	dir  folder
+	size atomic.Int64 // of events.jsonl, as far as it was kept
 
 	mu    sync.Mutex
 	files map[string]*os.File
@@ -47,6 +49,7 @@ func openEventLog(dir folder, got *store.Received) (*eventLog, error) {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), l.close())
 		}
 	}
+	l.size.Store(l.got.Bytes[eventsFile])
 	return l, nil
 }
 
@@ -119,6 +122,7 @@ func (l *eventLog) appendLocked(events []api.Event, own int64, keep func([]api.E
 		return l.undo(err)
 	}
 	l.got = got
+	l.size.Store(got.Bytes[eventsFile])
 	return nil
 }
 

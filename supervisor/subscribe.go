@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"potato/api"
@@ -49,7 +51,7 @@ func (s *Supervisor) Subscribe(ctx context.Context, id api.RunID, after int64, e
 		next := s.hub.wait(id) // before reading: what comes after the read closes it
 		over, read := false, cursor.events
 		if a := s.activeRun(id); a != nil { // there is more to come, whatever its row says
-			read = a.latest.share(cursor)
+			read = a.latest.share(cursor, &a.log.size)
 		} else {
 			r, err := s.db.RunByID(ctx, id)
 			if err != nil {
@@ -84,33 +86,64 @@ func (c *eventCursor) events() (events []api.Event, err error) {
 	return events, err
 }
 
-// latestRead is the piece of a run's events that was read last. Many pages that follow a run are all at the same place, so
-// one of them reads and decodes what has come, and the others take it over.
+// latestRead are the pieces of a run's events that were read last. Many pages that follow a run are all at about the same
+// place, so one of them reads and decodes what has come, and the others take it over.
 type latestRead struct {
-	mu         sync.Mutex
+	mu     sync.Mutex
+	pieces []piece // in order, each beginning where the one before it ends
+}
+
+// piece is what was read at once, and where it begins and ends.
+type piece struct {
 	from, past eventCursor
 	events     []api.Event
 }
 
-// share is a reader for one of those pages.
-func (l *latestRead) share(c *eventCursor) func() ([]api.Event, error) {
+// How much is kept for pages that are late, beside the newest piece.
+const (
+	keptPieces = 16
+	keptBytes  = 1 << 20
+)
+
+// share is a reader for one of those pages. Past size there is nothing to read.
+func (l *latestRead) share(c *eventCursor, size *atomic.Int64) func() ([]api.Event, error) {
 	return func() ([]api.Event, error) {
-		l.mu.Lock()
-		if len(l.events) > 0 && l.from == *c {
-			defer l.mu.Unlock()
-			*c = l.past
-			return l.events, nil
+		if c.at > 0 && c.at >= size.Load() {
+			return nil, nil
 		}
-		l.mu.Unlock() // one that reads the past must not hold up the others
+		l.mu.Lock()
+		for _, p := range l.pieces {
+			if p.from == *c {
+				l.mu.Unlock()
+				*c = p.past
+				return p.events, nil
+			}
+		}
+		if n := len(l.pieces); n > 0 && c.seq < l.pieces[n-1].past.seq {
+			l.mu.Unlock() // one that reads the past must not hold up the others
+			return c.events()
+		}
+		defer l.mu.Unlock() // the others want the same, and wait
 		from := *c
 		events, err := c.events()
 		if len(events) > 0 {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.from, l.past, l.events = from, *c, events
+			l.keep(piece{from, *c, events})
 		}
 		return events, err
 	}
+}
+
+// keep adds the newest piece and drops old ones, all of them when it does not continue theirs.
+func (l *latestRead) keep(p piece) {
+	if n := len(l.pieces); n > 0 && l.pieces[n-1].past != p.from {
+		l.pieces = nil
+	}
+	l.pieces = append(l.pieces, p)
+	first := max(len(l.pieces)-keptPieces, 0)
+	for first < len(l.pieces)-1 && p.from.at-l.pieces[first].from.at > keptBytes {
+		first++
+	}
+	l.pieces = slices.Clone(l.pieces[first:])
 }
 
 // WatchRuns calls emit with every run that changed, whole, until ctx ends. Changes that come faster than emit returns are

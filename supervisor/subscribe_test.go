@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"potato/api"
@@ -116,4 +117,65 @@ func TestReaderAfterACut(t *testing.T) {
 	next("d")
 	write(line(1, "a"), line(2, "b"), line(3, "c"), line(4, "d"), line(5, "e"))
 	next("e")
+}
+
+// Pages that wake up together have one of them read the file, and one that is late, as on a busy machine, takes over what
+// the others have read: else each would decode everything for itself.
+func TestPagesShareWhatIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	file, err := os.Create(path)
+	must(t, err)
+	defer file.Close()
+	var shared supervisor.Shared
+	seq, size := 0, 0
+	grow := func() {
+		var text strings.Builder
+		for range 40 {
+			seq++
+			fmt.Fprintf(&text, `{"seq":%d,"v":1,"event":"log","t":1,"msg":"line %d"}`+"\n", seq, seq)
+		}
+		n, err := file.WriteString(text.String())
+		must(t, err)
+		size += n
+		shared.Size(int64(size))
+	}
+	const pages, pieces = 50, 10
+	cursors := make([]*supervisor.EventCursor, pages)
+	for i := range cursors {
+		cursors[i] = supervisor.NewEventCursor(path, 0)
+	}
+	late := supervisor.NewEventCursor(path, 0)
+	first := make([]*api.Event, 0, pieces) // of each piece
+	for range pieces {
+		grow()
+		got := make([]*api.Event, pages)
+		var wake, all sync.WaitGroup
+		wake.Add(1)
+		for i, c := range cursors {
+			all.Go(func() {
+				wake.Wait()
+				if events, err := shared.Read(c); err == nil && len(events) == 40 {
+					got[i] = &events[0]
+				}
+			})
+		}
+		wake.Done()
+		all.Wait()
+		for i, p := range got {
+			if p == nil || p != got[0] {
+				t.Fatalf("page %d read for itself, or not everything", i)
+			}
+		}
+		first = append(first, got[0])
+	}
+	for i := range first {
+		events, err := shared.Read(late)
+		must(t, err)
+		if len(events) != 40 || &events[0] != first[i] {
+			t.Fatalf("the late page has %d events of piece %d, and not those of the others", len(events), i)
+		}
+	}
+	if events, err := shared.Read(late); err != nil || len(events) > 0 {
+		t.Errorf("past the end come %d events, %v", len(events), err)
+	}
 }
