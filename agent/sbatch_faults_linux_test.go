@@ -55,9 +55,14 @@ echo call >>` + b.bin + `/$(basename $0).calls; exec $real "$@"`
 
 // Q3: without a database the scheduler does not know clusters by name, its own neither.
 func TestSlurmClusterIsNamedAndUnknown(t *testing.T) {
-	b := newSlurmBench(t, nil, agenttest.Good(1)...)
+	b := newSlurmBench(t, func(c *agent.SlurmConfig) { c.SbatchArgs = []string{"--begin=now+600"} }, agenttest.Good(1)...)
 	b.wrap("sbatch", `echo "$($real "$@");rig"`)
-	b.succeeds(b.ends(b.start()))
+	done := b.start()
+	b.says("SLURM job " + b.id() + ": PENDING (BeginTime)")
+	b.desk.Cancel(time.Minute)
+	if f := b.ends(done); !f.Cancelled || b.queue("%T") != "CANCELLED" {
+		t.Errorf("%+v, the job is %s", f, b.queue("%T"))
+	}
 }
 
 // T02: notices around the id.
