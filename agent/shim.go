@@ -40,8 +40,10 @@ func newShim(marker string) *shim {
 	s := &shim{
 		marker: marker, signals: make(chan os.Signal, 16), gone: make(chan struct{}), empty: make(chan struct{}), ooms: oomKills(),
 	}
-	// Caught and not ignored: what is ignored stays ignored in the worker.
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGUSR1)
+	// Caught and not ignored: what is ignored stays ignored in the worker. But for USR1, which would end an interpreter that
+	// is only starting: it may come at any moment, and the worker listens to it when it can.
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Ignore(syscall.SIGUSR1)
 	adoptOrphans()
 	return s
 }
@@ -58,6 +60,7 @@ func (s *shim) start(argv, env []string, dir string, files []*os.File) error {
 	if err != nil {
 		return fmt.Errorf("%s could not be started: %w", argv[0], err)
 	}
+	signal.Notify(s.signals, syscall.SIGUSR1)
 	s.leader = pid
 	go s.reap()
 	return nil
