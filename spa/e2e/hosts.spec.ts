@@ -14,7 +14,7 @@ test.use({
 for (const [name, label] of [
   ["gpu-server", "gpu-server (ssh to 127.0.0.1)"],
   ["cluster", "cluster (slurm on 127.0.0.1)"],
-]) {
+] as const) {
   test(`the check and a run say why ${name} cannot be reached (H10, §11)`, async ({ page, server }) => {
     await page.goto(server.url + home);
     await page.getByRole("combobox", { name: "Runs on" }).click();
