@@ -102,10 +102,15 @@ func (ix *itemIndex) merge(parts []*filePart) error {
 	return nil
 }
 
-// place says where an item is, for people.
+// place says where an item is, for people: its line, and its number among the file's items, which may all be on one line.
 func (ix *itemIndex) place(it item) string {
-	f := ix.files[it.file]
-	return fmt.Sprintf("%s line %d", f.name, f.lineAt(it.off))
+	f, n := ix.files[it.file], 0
+	for _, other := range ix.items {
+		if other.file == it.file && other.off <= it.off {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s line %d (item %d)", f.name, f.lineAt(it.off), n)
 }
 
 // hash fills the table that finds an item by its id: a map would take five times the memory.

@@ -104,6 +104,7 @@ func TestBadDataFiles(t *testing.T) {
 		{"a character cut off at the end", "a.csv", "id,text\n1,caf\xc3", []string{"a.csv line 2", "not UTF-8"}},
 		{"UTF-16 unannounced", "a.csv", "\xff\xfei\x00d\x00", []string{"a.csv line 1", "not UTF-8"}},
 		{"id twice", "a.json", "[{\"id\":1,\"text\":\"a\"},\n{\"id\":\"1\",\"text\":\"b\"}]", []string{`"1"`, "a.json line 1", "a.json line 2"}},
+		{"id twice on one line", "a.json", `[{"id":"x","text":"a"},{"id":"1","text":"b"},{"id":"2","text":"b"},{"id":"1","text":"c"}]`, []string{`"1"`, "a.json line 1 (item 2)", "a.json line 1 (item 4)"}},
 		{"id twice over files", "a.json", `[{"id":"~labelled","text":"a"}]`, []string{"a.json line 1", "labelled.jsonl line 1"}},
 		{"empty id", "a.json", "[{\"id\":\"a\",\"text\":\"a\"},\n\n{\"id\":\"\",\"text\":\"b\"}]", []string{"a.json line 3", `"id"`}},
 		{"blank id", "a.json", `[{"id":"  ","text":"b"}]`, []string{"a.json line 1"}},

@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,10 @@ func TestProblemsOfModelTraining(t *testing.T) {
 		"host of an agent":       {"  backends:\n    ws: {type: agent, host: h}\n", "3:23 model_training.backends.ws.host is a key of ssh and slurm backends, not of agent backends"},
 		"no remote_dir":          {cluster, "3:5 model_training.backends.cluster.remote_dir is missing: a slurm backend needs a folder on storage that the compute nodes share"},
 		"unknown backend":        {"  backend: gpu-servr\n  backends: {gpu-server: {type: agent}}\n", "2:12 model_training.backend names no backend; there is local, gpu-server -> gpu-server"},
+		"one of many backends": {
+			"  backend: q\n  backends: {" + strings.Join(numbered(30, "b%02d: {type: agent}"), ", ") + "}\n",
+			"2:12 model_training.backend names no backend; there is local, " + strings.Join(numbered(19, "b%02d"), ", ") + " and 11 more",
+		},
 		"unknown backend at all": {"  backend: gpu\n", "2:12 model_training.backend names no backend; there is local"},
 		"default as a backend":   {"  backend: default\n", "2:12 model_training.backend names no backend; there is local"},
 		"retrain backend":        {"  auto_retrain: {backend: gpu}\n", "2:27 model_training.auto_retrain.backend names no backend; there is local"},
@@ -288,4 +293,12 @@ func TestTrainersDir(t *testing.T) {
 	if got := found(r.Errors); len(got) != 1 || !strings.Contains(got[0], "others may write to it, to a file in it") {
 		t.Errorf("a trainer that everybody may change: got %q", got)
 	}
+}
+
+// numbered are n texts with their numbers in them.
+func numbered(n int, format string) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return all
 }

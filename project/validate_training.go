@@ -1,6 +1,7 @@
 package project
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -84,8 +85,17 @@ func (d *decoder) checkBackendName(n *node, at string, c *Config) {
 		return
 	}
 	if names := c.ModelTraining.BackendNames(); !slices.Contains(names, n.text) {
-		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", printable(strings.Join(names, ", ")))
+		d.fail(n, at, d.suggest(n.text, names), "names no backend; there is %s", someOf(names))
 	}
+}
+
+// someOf lists names for a message, not all of them where there are very many.
+func someOf(names []string) string {
+	const most = 20
+	if len(names) <= most {
+		return printable(strings.Join(names, ", "))
+	}
+	return printable(strings.Join(names[:most], ", ")) + fmt.Sprintf(" and %d more", len(names)-most)
 }
 
 func (d *decoder) checkPlaces(n *node, c *Config) {
@@ -93,10 +103,13 @@ func (d *decoder) checkPlaces(n *node, c *Config) {
 		return
 	}
 	names := append(c.ModelTraining.BackendNames(), "default")
+	known, there := map[string]bool{}, someOf(names)
+	for _, name := range names {
+		known[name] = true
+	}
 	for _, e := range n.entries {
-		if !slices.Contains(names, e.key.text) {
-			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), d.suggest(e.key.text, names),
-				"names no backend; there is %s", printable(strings.Join(names, ", ")))
+		if !known[e.key.text] {
+			d.fail(e.key, join(trainingKey+".max_concurrent_runs", e.key.text), d.suggest(e.key.text, names), "names no backend; there is %s", there)
 		}
 	}
 }
