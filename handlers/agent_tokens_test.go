@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -46,7 +45,7 @@ func TestTokensAndKeysOpenTheirOwnDoorsOnly(t *testing.T) {
 			if op.Security[0]["agentToken"] == nil {
 				admins++
 				code("an agent's token", 401, "unauthenticated", bearer(token))
-				code("an agent's token as key", 401, "wrong_key", noKey, header("X-API-Key", token), from(fmt.Sprintf("192.0.2.%d:1", admins)))
+				code("an agent's token as key", 401, "wrong_key", noKey, header("X-API-Key", token))
 				continue
 			}
 			agents++

@@ -1,10 +1,7 @@
 package handlers
 
 import (
-	"maps"
-	"math"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -20,8 +17,8 @@ func (h *Handlers) authenticate(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	r, w := humachi.Unwrap(ctx)
-	if err, headers := h.authorize(r, ctx.Operation().Security); err != nil {
-		refuse(w, err, headers)
+	if err := h.authorize(r, ctx.Operation().Security); err != nil {
+		refuse(w, err)
 		return
 	}
 	next(ctx)
@@ -30,19 +27,18 @@ func (h *Handlers) authenticate(ctx huma.Context, next func(huma.Context)) {
 // challenge names the scheme; browsers know none of that name and show no prompt of their own.
 const challenge = `ApiKey realm="potato training", header="X-API-Key"`
 
-var challenging = http.Header{"Www-Authenticate": {challenge}}
-
 // refuse answers a request that is not let in.
-func refuse(w http.ResponseWriter, err *api.Error, headers http.Header) {
-	maps.Copy(w.Header(), headers)
+func refuse(w http.ResponseWriter, err *api.Error) {
+	if err.Kind == api.KindUnauthenticated {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
 	writeProblem(w, problemOf(err))
 }
 
 // authorize passes a request that satisfies one of the alternatives: each is a set of schemes, all of which must hold.
-// The headers belong to the error.
-func (h *Handlers) authorize(r *http.Request, alternatives []map[string][]string) (*api.Error, http.Header) {
+func (h *Handlers) authorize(r *http.Request, alternatives []map[string][]string) *api.Error {
 	if len(alternatives) == 0 {
-		return nil, nil
+		return nil
 	}
 	for _, schemes := range alternatives {
 		holds := true
@@ -50,17 +46,17 @@ func (h *Handlers) authorize(r *http.Request, alternatives []map[string][]string
 			holds = holds && h.satisfies(r, scheme)
 		}
 		if holds {
-			return nil, nil
+			return nil
 		}
 	}
 	switch {
 	case h.keyStaysHere(r) && (r.Header.Get("X-API-Key") != "" || len(tokens(r)) > 0):
-		return errWeakKey, nil
+		return errWeakKey
 	case r.Header.Get("X-API-Key") != "":
-		return h.wrongKey(r)
+		return h.wrongKey()
 	}
 	return api.Unauthenticatedf("unauthenticated", "This needs the study's admin key").
-		WithHint("Send admin_api_key in the header X-API-Key, or sign in on the Training page"), challenging
+		WithHint("Send admin_api_key in the header X-API-Key, or sign in on the Training page")
 }
 
 // satisfies reports whether the request has what the scheme asks for. With debug a request from this machine has all
@@ -76,7 +72,7 @@ func (h *Handlers) satisfies(r *http.Request, scheme string) bool {
 }
 
 // admin passes those who may use the admin routes, for what is served beside the operations.
-func (h *Handlers) admin(r *http.Request) (*api.Error, http.Header) { return h.authorize(r, admin) }
+func (h *Handlers) admin(r *http.Request) *api.Error { return h.authorize(r, admin) }
 
 // rightKey reports whether key is the study's admin key, and usable from where the request comes.
 func (h *Handlers) rightKey(r *http.Request, key string) bool {
@@ -93,20 +89,12 @@ func (h *Handlers) keyStaysHere(r *http.Request) bool {
 var errWeakKey = api.Deniedf("weak_key", "The study's admin key is weak, so it is taken from the server's own machine only").
 	WithHint("Set an admin_api_key of at least 16 characters, or open the page as localhost")
 
-// wrongKey is the answer to a key that is not the study's, with its headers; where the study has none, it says so. Who brings
-// many of them is told to wait.
-func (h *Handlers) wrongKey(r *http.Request) (*api.Error, http.Header) {
+// wrongKey is the answer to a key that is not the study's; where the study has none, it says so.
+func (h *Handlers) wrongKey() *api.Error {
 	if h.AdminKey == "" {
 		return api.Unauthenticatedf("no_admin_key", "This study has no admin_api_key, so nobody can sign in").
-			WithHint("Set admin_api_key in the config, at least 16 characters, and start the server again"), challenging
+			WithHint("Set admin_api_key in the config, at least 16 characters, and start the server again")
 	}
-	sender := h.sender(r)
-	if wait := h.limiter.take(sender); wait > 0 {
-		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		return api.TooManyf("too_many_requests", "Too many wrong keys came from this address").
-			WithHint("The right one is taken at once; a wrong one again in %s s", seconds), http.Header{"Retry-After": {seconds}}
-	}
-	h.Log.WarnContext(r.Context(), "a wrong key was refused", "from", sender)
 	return api.Unauthenticatedf("wrong_key", "The admin key is wrong").
-		WithHint("It is admin_api_key in the study's config"), challenging
+		WithHint("It is admin_api_key in the study's config")
 }

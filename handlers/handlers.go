@@ -102,12 +102,11 @@ func config() huma.Config {
 var admin = []map[string][]string{{"apiKey": {}}, {"session": {}}}
 
 // operation fills in what all admin operations share; errs are the statuses it can answer besides those that any can: no
-// or a wrong key, or too many of them, a write from another site, a study whose files are wrong, a disk or an interpreter that is out of order.
+// or a wrong key, a write from another site, a study whose files are wrong, a disk or an interpreter that is out of order.
 func operation(method, path, id, summary, tag string, errs ...int) huma.Operation {
 	return huma.Operation{
 		Method: method, Path: Prefix + path, OperationID: id, Summary: summary, Tags: []string{tag},
 		Security: admin,
-		Errors: append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity,
-			http.StatusTooManyRequests, http.StatusServiceUnavailable}, errs...),
+		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusServiceUnavailable}, errs...),
 	}
 }

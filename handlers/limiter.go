@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// limiter bounds how many wrong keys are told to be wrong: so many at once, then one now and again, for each sender and for all
-// of them together. It never stands in the way of the right key, or anybody could lock the admin out; what keeps the key from
-// being guessed is its length.
+// limiter bounds how often keys can be guessed at sign-in: so many tries at once, then one now and again, for each sender
+// and for all of them together.
 type limiter struct {
 	now func() time.Time
 
@@ -33,7 +32,8 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, senders: map[string]bucket{}}
 }
 
-// take spends a try of the sender's, or says how long to wait for one.
+// take spends a try of the sender's, or says how long to wait for one. The try is taken before the key is looked at, so
+// that many at once get no more of them; refund gives it back to whoever knew the key.
 func (l *limiter) take(sender string) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,6 +49,17 @@ func (l *limiter) take(sender string) (wait time.Duration) {
 	}
 	l.senders[sender], l.all = one, all
 	return 0
+}
+
+func (l *limiter) refund(sender string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sender = network(sender)
+	if b, ok := l.senders[sender]; ok {
+		b.spent = max(b.spent-1, 0)
+		l.senders[sender] = b
+	}
+	l.all.spent = max(l.all.spent-1, 0)
 }
 
 // forget drops senders that have all their tries again, and if there are none all of them: the common limit still holds.

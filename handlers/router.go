@@ -44,8 +44,8 @@ func (h *Handlers) named(operation string, next http.Handler) http.HandlerFunc {
 // adminOnly guards what is no operation.
 func (h *Handlers) adminOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err, headers := h.admin(r); err != nil {
-			refuse(w, err, headers)
+		if err := h.admin(r); err != nil {
+			refuse(w, err)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -150,7 +150,6 @@ func TestEveryOperationHasSecurity(t *testing.T) {
 // Without a key every operation is a 401, whatever else is wrong with the request: strangers learn nothing from validation.
 func TestNoKeyIsSaidFirst(t *testing.T) {
 	s := serve(t, handlers.Options{AdminKey: goodKey})
-	n := 0
 	for path, item := range s.doc.Paths {
 		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put, "PATCH": item.Patch, "DELETE": item.Delete} {
 			if op == nil || len(op.Security) == 0 {
@@ -166,8 +165,7 @@ func TestNoKeyIsSaidFirst(t *testing.T) {
 			if a.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s: no WWW-Authenticate", method, path)
 			}
-			n++ // many wrong keys from one address are refused as too many
-			s.do(method, path, "{broken", header("X-API-Key", "wrong"), from(fmt.Sprintf("192.0.2.%d:1", n))).refused(t, 401, wrong)
+			s.do(method, path, "{broken", header("X-API-Key", "wrong")).refused(t, 401, wrong)
 		}
 	}
 	s.get("/metrics", noKey).refused(t, 401, "unauthenticated")

@@ -1519,15 +1519,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -1586,15 +1577,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1719,15 +1701,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -1814,15 +1787,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -1881,15 +1845,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1967,15 +1922,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2101,15 +2047,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2180,15 +2117,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2273,15 +2201,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2394,15 +2313,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2473,15 +2383,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2575,15 +2476,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2663,15 +2555,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2771,15 +2654,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2865,15 +2739,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -2944,15 +2809,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3054,15 +2910,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -3133,15 +2980,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3275,15 +3113,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -3342,15 +3171,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3535,15 +3355,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -3609,15 +3420,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorDocument"];
                 };
             };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
             /** @description Internal Server Error */
             500: {
                 headers: {
@@ -3676,15 +3478,6 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorDocument"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
                 headers: {
                     [name: string]: unknown;
                 };
