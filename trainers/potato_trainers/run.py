@@ -10,7 +10,15 @@ from potato_trainers.cancel import Cancellation, Cancelled
 from potato_trainers.checkpoints import Checkpoints, made_of
 from potato_trainers.devices import Device, choose
 from potato_trainers.events import EventStream
-from potato_trainers.failures import EXIT_CANCELLED, EXIT_OK, Failure, SpecError, ValidationFailed, explain
+from potato_trainers.failures import (
+    EXIT_CANCELLED,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    Failure,
+    SpecError,
+    ValidationFailed,
+    explain,
+)
 from potato_trainers.figures import figures, texts
 from potato_trainers.job import Job
 from potato_trainers.ranks import Place

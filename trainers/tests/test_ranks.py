@@ -3,10 +3,12 @@ and how one ends them all, is tested with their launcher (agent/rank_test.go).""
 
 import json
 import os
+import signal
 
 import pytest
 from conftest import moods
 from test_devices import A100, ARCHS, TORCH
+from test_worker import HANGS, wait_for
 
 BODY = """
 with job.saving() as folder:
@@ -80,3 +82,17 @@ def test_a_note_that_cannot_be_read_is_no_reason(run):
     run.write("rank_failed.json", "{")
     rank(run, 0, "raise ValueError('mine')\nyield done()")
     assert "ValueError: mine" in json.loads(open(run.events_file).readlines()[-1])["message"]
+
+
+@pytest.mark.parametrize("hang", list(HANGS.values()), ids=list(HANGS))
+def test_rank_0_says_whose_failure_ended_it(run, hang):
+    """Its launcher ends it with TERM as soon as another has failed; that is no cancel."""
+    run.bundle(train=moods(4))
+    run.spec("hanging", trainers_dir=run.study_trainer("hanging", "yield status('hanging')\n" + hang))
+    note = run.write("rank_failed.json", '{"rank": 1, "code": "gpu_out_of_memory", "message": "It is full", "hint": "less"}')
+    process = run.start(env=dict(os.environ, POTATO_RANK="0", WORLD_SIZE="2", POTATO_RANK_FAILED=note))
+    wait_for(lambda: os.path.exists(run.events_file) and "hanging" in open(run.events_file).read())
+    process.send_signal(signal.SIGTERM)
+    out = run.finish(process, timeout=20)
+    assert out.code == 1 and "NameError" not in out.stderr, out.stderr
+    assert (out.error["code"], out.error["message"]) == ("gpu_out_of_memory", "Rank 1 failed: It is full")
