@@ -16,8 +16,7 @@ import (
 // worker's, so that the scheduler's records show it.
 func (s *shim) inSlurm(start shimStart) int {
 	s.job = start.Job
-	restart, _ := strconv.Atoi(os.Getenv("SLURM_RESTART_COUNT"))
-	s.fence = &fence{dir: s.job.Dir, job: os.Getenv("SLURM_JOB_ID"), restart: restart, node: nodeName()}
+	s.fence = &fence{dir: s.job.Dir, job: os.Getenv("SLURM_JOB_ID"), restart: number(os.Getenv("SLURM_RESTART_COUNT")), node: nodeName()}
 	s.reserve()
 	env := setEnv(os.Environ(), start.Env...)
 	python, err := trainers.FindPython(start.Argv[0], env)
@@ -41,9 +40,8 @@ func (s *shim) inSlurm(start shimStart) int {
 // ranked puts the launcher of ranks before the worker of a job on several GPUs or nodes: once a node, by srun, which is
 // not needed on one.
 func ranked(start shimStart, graceS float64) ([]string, error) {
-	nodes, _ := strconv.Atoi(os.Getenv("SLURM_JOB_NUM_NODES"))
-	gpus := strings.Count(os.Getenv("CUDA_VISIBLE_DEVICES"), ",") + 1
-	if nodes <= 1 && gpus <= 1 && start.Ranks <= 1 {
+	nodes := number(os.Getenv("SLURM_JOB_NUM_NODES"))
+	if nodes <= 1 && countGPUs(os.Getenv("CUDA_VISIBLE_DEVICES")) <= 1 && start.Ranks <= 1 {
 		return start.Argv, nil
 	}
 	self, err := os.Executable()
@@ -73,7 +71,7 @@ func (s *shim) statusOf(exit Exit) int {
 	case exit.Code != nil:
 		return *exit.Code
 	case s.status.Signaled():
-		return 128 + int(s.status.Signal())
+		return exitStatus(s.status)
 	}
 	return 1
 }

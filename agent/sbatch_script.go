@@ -29,7 +29,7 @@ const (
 // claimCancelled stands in a claim that no job shall win any more.
 const claimCancelled = "cancelled"
 
-// submitted is the content of submit.json.
+// submittedNote is the content of submit.json.
 type submittedNote struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`

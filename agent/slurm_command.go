@@ -34,16 +34,13 @@ func dropped(name string) bool {
 }
 
 func newSlurmCommands(extra map[string]string, timeout time.Duration) slurmCommands {
-	var env, over []string
+	var env []string
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); !dropped(name) {
 			env = append(env, kv)
 		}
 	}
-	for name, value := range extra {
-		over = append(over, name+"="+value)
-	}
-	return slurmCommands{env: setEnv(env, over...), timeout: timeout}
+	return slurmCommands{env: setEnv(env, pairs(extra)...), timeout: timeout}
 }
 
 // errNoCommand means that a command is not on PATH.
