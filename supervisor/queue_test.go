@@ -130,13 +130,13 @@ func TestCreateRunSaysWhatIsWrong(t *testing.T) {
 		change     func(*api.RunRequest)
 		code, path string
 	}{
-		"no such backend": {func(r *api.RunRequest) { r.Backend = "moon" }, "unknown_backend", "body.backend"},
-		"not built yet":   {func(r *api.RunRequest) { r.Backend = "gpu-server" }, "backend_unavailable", "body.backend"},
-		"no such trainer": {func(r *api.RunRequest) { r.Trainer = "stered" }, "unknown_trainer", "body.trainer"},
-		"no such scheme":  {func(r *api.RunRequest) { r.Schemas = []string{"sentiment", "mood"} }, "bad_schemas", "body.schemas[1]"},
-		"no scheme":       {func(r *api.RunRequest) { r.Schemas = nil }, "bad_schemas", "body.schemas"},
-		"bad parameter":   {func(r *api.RunRequest) { r.Params = map[string]any{"junk": "much"} }, "bad_params", "body.params.junk"},
-		"no parameter":    {func(r *api.RunRequest) { r.Params = map[string]any{"gaet": "x"} }, "bad_params", "body.params.gaet"},
+		"no such backend":  {func(r *api.RunRequest) { r.Backend = "moon" }, "unknown_backend", "body.backend"},
+		"without a runner": {func(r *api.RunRequest) { r.Backend = "gpu-server" }, "backend_unavailable", "body.backend"},
+		"no such trainer":  {func(r *api.RunRequest) { r.Trainer = "stered" }, "unknown_trainer", "body.trainer"},
+		"no such scheme":   {func(r *api.RunRequest) { r.Schemas = []string{"sentiment", "mood"} }, "bad_schemas", "body.schemas[1]"},
+		"no scheme":        {func(r *api.RunRequest) { r.Schemas = nil }, "bad_schemas", "body.schemas"},
+		"bad parameter":    {func(r *api.RunRequest) { r.Params = map[string]any{"junk": "much"} }, "bad_params", "body.params.junk"},
+		"no parameter":     {func(r *api.RunRequest) { r.Params = map[string]any{"gaet": "x"} }, "bad_params", "body.params.gaet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := request(nil)

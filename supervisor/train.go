@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"potato/runners"
-
 	"potato/api"
 	"potato/project"
+	"potato/runners"
 	"potato/store"
 )
 
