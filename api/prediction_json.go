@@ -72,6 +72,7 @@ func AppendStrings(b []byte, texts []string) []byte {
 
 // AppendScores appends the probability of each label, sorted by label.
 func AppendScores(b []byte, scores map[string]float64) ([]byte, error) {
+	b = append(b, '{')
 	var few [16]string // the labels of most schemes
 	labels := few[:0]
 	for l := range scores {
@@ -79,12 +80,11 @@ func AppendScores(b []byte, scores map[string]float64) ([]byte, error) {
 	}
 	slices.Sort(labels)
 	for i, l := range labels {
-		c := byte(',')
-		if i == 0 {
-			c = '{'
+		if i > 0 {
+			b = append(b, ',')
 		}
 		var err error
-		if b, err = appendFloat(append(pyjson.AppendString(append(b, c), l), ':'), scores[l]); err != nil {
+		if b, err = appendFloat(append(pyjson.AppendString(b, l), ':'), scores[l]); err != nil {
 			return b, err
 		}
 	}

@@ -86,3 +86,9 @@ func TestPredictionsKeepWhatUTF8CannotHold(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, p)
 	}
 }
+
+func TestNoScoresAreAnEmptyObject(t *testing.T) {
+	if got, err := api.AppendScores([]byte("x"), nil); err != nil || string(got) != "x{}" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
