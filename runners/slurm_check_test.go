@@ -79,3 +79,17 @@ func TestWhenAJobWouldStart(t *testing.T) {
 		})
 	}
 }
+
+// A slurm backend has no packages of its own to install (C5).
+func TestMissingPackagesHint(t *testing.T) {
+	for kind, want := range map[api.BackendType]string{
+		api.BackendSSH:   "point `python` at an interpreter that has torch, or list them under `packages`",
+		api.BackendSlurm: "point `job_python` at an interpreter that has torch",
+	} {
+		r := &report{}
+		judgeTrainers(r, project.Backend{Type: kind}, []api.Trainer{{Name: "deep", MissingPackages: []string{"torch"}}}, "deep")
+		if len(r.Items) != 1 || r.Items[0].Hint != want {
+			t.Errorf("%s: got %+v, want the hint %q", kind, r.Items, want)
+		}
+	}
+}

@@ -152,7 +152,7 @@ func judgeTrainers(r *report, b project.Backend, all []api.Trainer, wanted strin
 		}
 		if len(t.MissingPackages) > 0 {
 			r.MissingPackages = append(r.MissingPackages, api.MissingPackages{Trainer: t.Name, Packages: t.MissingPackages})
-			hint = fmt.Sprintf("point `python` at an interpreter that has %s, or list them under `packages`", strings.Join(t.MissingPackages, ", "))
+			hint = packagesHint(b, strings.Join(t.MissingPackages, ", "))
 		}
 		r.add(level, "trainer", hint, "Trainer '%s' could not be imported: %s", t.Name, api.Printable(t.UnavailableReason))
 	}
@@ -160,8 +160,16 @@ func judgeTrainers(r *report, b project.Backend, all []api.Trainer, wanted strin
 	case wanted != "" && !known:
 		r.add(api.CheckFail, "trainer", "listTrainers names those that are there", "there is no trainer '%s'", wanted)
 	case wanted == "" && can == 0:
-		r.add(api.CheckFail, "trainer", "install the packages of one of them, or list them under `packages`", "no trainer can run with %s on %s", b.Python, b.Host)
+		r.add(api.CheckFail, "trainer", packagesHint(b, "the packages of one of them"), "no trainer can run with %s on %s", b.Python, b.Host)
 	}
+}
+
+// packagesHint says how a backend comes by packages. Nothing is installed on compute nodes, which often reach no index.
+func packagesHint(b project.Backend, missing string) string {
+	if b.Type == api.BackendSlurm {
+		return fmt.Sprintf("point `job_python` at an interpreter that has %s", missing)
+	}
+	return fmt.Sprintf("point `python` at an interpreter that has %s, or list them under `packages`", missing)
 }
 
 func judgeGPUs(r *report, b project.Backend, f hostFacts) (device string) {
