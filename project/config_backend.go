@@ -53,7 +53,7 @@ type Backend struct {
 	Licenses      Text     `yaml:"licenses" on:"slurm" sbatch:"licenses" rule:"flag" doc:"Licences that the job takes"`
 	Deadline      Text     `yaml:"deadline" on:"slurm" sbatch:"deadline" rule:"flag" doc:"Time by which the job must have ended"`
 	Requeue       *bool    `yaml:"requeue" on:"slurm" sbatch:"requeue" doc:"Start again after a node failure or preemption; false: never; absent: as the cluster does"`
-	Signal        Text     `yaml:"signal" on:"slurm" sbatch:"signal" rule:"flag" doc:"Signal before the time limit, e.g. B:TERM@60"`
+	Signal        Text     `yaml:"signal" on:"slurm" sbatch:"signal" rule:"flag" doc:"Signal before the time limit, e.g. B:USR1@120, at which the worker saves a checkpoint"`
 	MailUser      Text     `yaml:"mail_user" on:"slurm" sbatch:"mail-user" rule:"flag" doc:"Who gets mail"`
 	MailType      Text     `yaml:"mail_type" on:"slurm" sbatch:"mail-type" rule:"flag" doc:"Events that send mail"`
 	SbatchArgs    []string `yaml:"sbatch_args" on:"slurm" rule:"line" doc:"Further arguments for sbatch, passed as they are"`

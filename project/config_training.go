@@ -7,7 +7,7 @@ import "potato/api"
 type ModelTraining struct {
 	Enabled                  bool              `yaml:"enabled" doc:"Train models on this study"`
 	Backend                  string            `yaml:"backend" doc:"Backend of runs that name none; absent: local"`
-	MaxWallSeconds           float64           `yaml:"max_wall_seconds" rule:"gt=0,lte=315360000" doc:"Ends a run that is not finished so many seconds after it left the queue; absent: no limit"`
+	MaxWallSeconds           float64           `yaml:"max_wall_seconds" rule:"gt=0,lte=315360000" doc:"Ends a run that is not finished so many seconds after it left the queue, without the wait in a cluster's own; absent: no limit"`
 	GraceSeconds             float64           `yaml:"grace_seconds" default:"20" rule:"gte=0,lte=86400" doc:"Seconds between asking a worker to stop and killing it"`
 	HeartbeatTimeoutS        float64           `yaml:"heartbeat_timeout_s" default:"120" rule:"gte=1,lte=86400" doc:"Seconds without a word from an agent after which its run fails; a backend's own wins"`
 	MaxPredictionsMB         int64             `yaml:"max_predictions_mb" default:"512" rule:"gt=0,lte=1048576" doc:"Largest predictions file that the server takes"`
