@@ -122,7 +122,7 @@ func (h HostedJob) submit(ctx context.Context, job api.Job, self string, client 
 	log.Info("working on the run", "run", job.RunID, "python", cmp.Or(h.Slurm.JobPython, h.Python))
 	err := Work(ctx, job, Options{
 		Dir: h.Dir, Desk: client, Launcher: sbatch, Backend: h.Backend, Python: h.Python, PythonKey: "job_python", WorkerPath: h.Worker,
-		ArtifactURI: h.ArtifactURI, Shim: []string{self, "exec"}, Detach: h.Slurm.Detach, Poll: slurmPoll,
+		ArtifactURI: h.ArtifactURI, Shim: []string{self, "exec"}, Detach: h.Slurm.Detach, Poll: SlurmPoll,
 		ServerLossTimeout: seconds(h.LossS), LeaseTimeout: seconds(h.LossS), Log: log, TellLog: true,
 	})
 	if api.HasCode(err, "server_unreachable") && !h.Keep && !h.Slurm.Detach {
@@ -130,8 +130,6 @@ func (h HostedJob) submit(ctx context.Context, job api.Job, self string, client 
 	}
 	return err
 }
-
-const slurmPoll = 200 * time.Millisecond // how often a job directory on shared storage is looked at
 
 // claim asks for the one run that the token speaks for.
 func (h HostedJob) claim(ctx context.Context, c *api.Client, log *slog.Logger) (*api.Job, error) {

@@ -15,6 +15,9 @@ import (
 	"potato/api"
 )
 
+// SlurmPoll is how often a job directory on shared storage is looked at.
+const SlurmPoll = 200 * time.Millisecond
+
 // SbatchOptions say how workers are submitted. Config and Dir are needed, the rest has defaults.
 type SbatchOptions struct {
 	Config SlurmConfig

@@ -9,14 +9,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"potato/agent"
 	"potato/api"
 )
-
-// slurmPoll is how often a job directory on shared storage is looked at.
-const slurmPoll = 200 * time.Millisecond
 
 // slurm is what --slurm-config makes of the agent; nil without it (Q9).
 type slurm struct {
@@ -54,7 +50,7 @@ func (s *slurm) adapt(job *agent.Options) error {
 		return fmt.Errorf("copy this program for the compute nodes: %w", err)
 	}
 	job.Shim[0] = self
-	job.Launcher, job.Poll, job.Detach, job.PythonKey = s.launcher, slurmPoll, s.config.Detach, "job_python"
+	job.Launcher, job.Poll, job.Detach, job.PythonKey = s.launcher, agent.SlurmPoll, s.config.Detach, "job_python"
 	return nil
 }
 
