@@ -18,7 +18,7 @@ type Backend struct {
 	Python            string          `yaml:"python" on:"ssh,slurm" default:"python3" rule:"line" doc:"Interpreter on the host; slurm: on the login node"`
 	Packages          []string        `yaml:"packages" on:"ssh" rule:"line" doc:"Packages to install once into an environment under remote_dir, as pip takes them"`
 	GPUs              Text            `yaml:"gpus" on:"ssh" default:"auto" rule:"gpus" doc:"auto takes the GPU with the most free memory; \"1\" or \"0,1\" pin; none trains on the CPU"`
-	MinFreeGPUMB      int64           `yaml:"min_free_gpu_mb" on:"ssh,slurm" default:"2000" rule:"gte=0,lte=1073741824" doc:"Free memory that a GPU must have under gpus: auto"`
+	MinFreeGPUMB      int64           `yaml:"min_free_gpu_mb" on:"ssh,slurm" default:"2000" rule:"gte=0,lte=1073741824" doc:"Free memory that a GPU must have under gpus: auto; slurm: taken and not used, the scheduler chooses"`
 	NumThreads        int             `yaml:"num_threads" on:"ssh,slurm" rule:"gt=0,lte=65536" doc:"Threads of the worker, over what the login shell sets"`
 	RemoteDir         string          `yaml:"remote_dir" on:"ssh,slurm" default:"~/.cache/potato-training" rule:"line" doc:"Folder of code, environments and jobs on the host; slurm: required, and shared with the compute nodes"`
 	Env               map[string]Text `yaml:"env" on:"ssh,slurm" doc:"Environment of everything started on the host, over what the login shell sets"`
