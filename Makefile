@@ -88,8 +88,9 @@ test-all: test ## The same with every Python and the long runs: 100 kills, race 
 	go test -race -timeout 30m ./agent/... ./runners/... ./supervisor/... ./store/... ./handlers/...
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint $(STAMPS)/npm ## Formatting, linters, import directions, stale generated files
+lint: $(TOOLS)/golangci-lint $(STAMPS)/npm $(STAMPS)/tools ## Formatting, linters, import directions, stale generated files
 	golangci-lint run ./...
+	.venv-tools/bin/ruff check --isolated --quiet --select F trainers scripts
 	npm run --silent lint
 	go test -count=1 ./openapi
 	npm run --silent generate -- --check
