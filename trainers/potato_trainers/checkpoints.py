@@ -123,6 +123,7 @@ class Checkpoints:
         earlier = self._all(name)
         number = earlier[0][0] + 1 if earlier else 1
         os.rename(partial, os.path.join(self.folder, "%s-%06d" % (name, number)))
+        _sync_folder(self.folder)  # the new name is on disk before the earlier one goes
         for _, path in earlier:
             shutil.rmtree(path, ignore_errors=True)
         if self.requested:
@@ -143,17 +144,29 @@ class _Saving:
         self._owner, self._name = owner, name
 
     def __enter__(self):
+        self._no_room = None
+        try:
+            self._partial = self._begin()
+        except OSError as error:
+            if not _is_full(error):
+                raise
+            self._no_room = error
+            self._partial = tempfile.mkdtemp()  # what is written there is thrown away
+        return self._partial
+
+    def _begin(self):
         folder = self._owner.folder
         prefix, suffix = ".%s-" % self._name, ".partial"
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name in os.listdir(folder):  # of a worker that was killed over it
             if name.startswith(prefix) and name.endswith(suffix):
                 shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-        self._partial = tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder)
-        return self._partial
+        return tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder)
 
     def __exit__(self, kind, error, trace):
         try:
+            if kind is None and self._no_room is not None:
+                raise self._no_room
             if kind is None:
                 self._owner._publish(self._name, self._partial)
         except BaseException as err:
@@ -206,6 +219,14 @@ def _write(path, data):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _sync_folder(folder):
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _differences(there, here):

@@ -275,6 +275,36 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(run):
     ]
 
 
+NO_ROOM = """
+import errno, tempfile
+from potato_trainers import checkpoints
+
+made = tempfile.mkdtemp
+
+
+def full(*args, **more):
+    if more.get("dir"):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+    return made(*args, **more)
+
+
+tempfile.mkdtemp = full
+with job.saving() as folder:
+    with open(folder + "/state", "w") as file:
+        file.write("x")
+yield done(metrics={"n_train": 3})
+"""
+
+
+def test_no_room_for_the_folder_costs_the_checkpoint_and_not_the_run(run):
+    run.bundle(train=moods(4))
+    out = run.train("full", trainers_dir=run.study_trainer("full", NO_ROOM))
+    assert out.result["metrics"] == {"n_train": 3}
+    assert [e["msg"] for e in out.of("log")] == [
+        "A checkpoint could not be saved (Disk quota exceeded); the training goes on without"
+    ]
+
+
 def test_an_error_while_saving_is_the_trainers_own(run):
     run.bundle(train=moods(4))
     body = "with job.saving() as folder:\n    raise ValueError('mine')\nyield done()"
