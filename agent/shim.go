@@ -42,7 +42,7 @@ func newShim(marker string) *shim {
 	}
 	// Caught and not ignored: what is ignored stays ignored in the worker. But for USR1, which would end an interpreter that
 	// is only starting: it may come at any moment, and the worker listens to it when it can.
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGUSR2)
 	signal.Ignore(syscall.SIGUSR1)
 	adoptOrphans()
 	return s
