@@ -65,6 +65,9 @@ func (w *work) decide(s State, end ending) outcome {
 	default:
 		blame(f, w.unexplained(exit, stderr))
 	}
+	if f.ErrorCode == "missing_dependency" && w.o.PythonKey == "job_python" { // there are no `packages` on a cluster
+		f.Hint = "mend the environment of `job_python` on the compute nodes, so that it has the package"
+	}
 	return o
 }
 

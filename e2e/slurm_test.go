@@ -214,3 +214,23 @@ func TestSlurmSignalBeforeTheLimit(t *testing.T) {
 		t.Errorf("got warnings %q", r.Warnings)
 	}
 }
+
+// §11: a package that the compute nodes lack is missing in the environment of job_python; there is no `packages` on a cluster.
+func TestSlurmMissingDependency(t *testing.T) {
+	t.Parallel()
+	st := newSlurmStudy(t, map[string][]string{"cluster": nil})
+	write(t, st.trainers, "needy.py", `
+TRAINER = {"name": "needy", "description": "Needs a package.", "kinds": ["nominal", "ordinal"], "packages": ["no-such-package"], "imports": ["no_such_package"]}
+
+
+def train(job):
+    import no_such_package
+    yield no_such_package
+`)
+	s := st.start()
+	id := s.post(map[string]any{"trainer": "needy", "schemas": []string{"sentiment"}, "backend": "cluster"})
+	r := s.wait(id, "over", run.final)
+	if r.ErrorCode != "missing_dependency" || !strings.Contains(r.Error, "Trainer 'needy' could not be imported") || !strings.Contains(r.Hint, "job_python") || strings.Contains(r.Hint, "packages") {
+		t.Errorf("got %s: %s (%s)", r.ErrorCode, r.Error, r.Hint)
+	}
+}
