@@ -25,7 +25,7 @@ type PredictionRow struct {
 	Confidence *float64 `json:"confidence" nullable:"true"`
 	Target     []string `json:"target" doc:"The held-out item's label or labels; empty for unlabelled items"`
 	Correct    *bool    `json:"correct" nullable:"true" doc:"Null for unlabelled items"`
-	Text       string   `json:"text" doc:"The item's text, cut to 500 characters"`
+	Text       string   `json:"text" doc:"The item's text; on a page of JSON cut to 500 characters, in exports whole as long as the run's files are there"`
 }
 
 // PredictionList is a page of predictions.

@@ -101,3 +101,54 @@ func TestT54IDsRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// A text of a megabyte comes whole out of both exports, and cut on a page; so does one that is just too long for a page, and one
+// that ends like a cut one (T54). Without the bundle there is only what a page shows.
+func TestT54LongTextsAreExportedWhole(t *testing.T) {
+	c := runnertest.Study(t, "  writeback: {schemas: [sentiment], include_unlabeled: true}\n")
+	long := map[string]string{
+		"megabyte": strings.Repeat("ש👩‍👧 ", 80_000) + "end", "just too long": strings.Repeat("é", 500) + "x", "fits": strings.Repeat("é", 500),
+		"dots": "and so on…", "long dots": strings.Repeat("é", 499) + "…", "many dots": strings.Repeat("é", 500) + "…", "half": strings.Repeat("a", 600) + "\xed\xa0\xbd",
+	}
+	f, err := os.OpenFile(filepath.Join(c.Dir, "items.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	for id, text := range long {
+		_, err := fmt.Fprintf(f, `{"id":"%s","text":"%s"}`+"\n", id, strings.ReplaceAll(text, "\xed\xa0\xbd", `\ud83d`))
+		must(t, err)
+	}
+	must(t, f.Close())
+	s := serveStudy(t, c, func(o *supervisor.Options) {
+		o.Runners[api.BackendLocal] = runners.NewLocal(runners.LocalOptions{Config: c, Python: runners.NewPython(c), Shim: agenttest.Shim(t), Poll: 10 * time.Millisecond})
+	})
+	id := s.trained()
+	lines := func() map[string]string {
+		got := map[string]string{}
+		for line := range bytes.Lines([]byte(s.get(run(id, "/predictions?format=ndjson")).ok(t, 200).text)) {
+			row, err := pyjson.Parse(line)
+			must(t, err)
+			name, _ := row.Get("instance_id")
+			text, _ := row.Get("text")
+			got[name.Text] = text.Text
+		}
+		return got
+	}
+	table, err := csv.NewReader(strings.NewReader(s.get(run(id, "/predictions?format=csv")).ok(t, 200).text)).ReadAll()
+	must(t, err)
+	cells := map[string]string{}
+	for _, row := range table {
+		cells[row[0]] = row[7]
+	}
+	ndjson := lines()
+	for id, want := range long {
+		if ndjson[id] != want {
+			t.Errorf("ndjson has %d bytes of %q, want %d", len(ndjson[id]), id, len(want))
+		}
+		if want = strings.ReplaceAll(want, "\xed\xa0\xbd", `\ud83d`); cells[id] != want {
+			t.Errorf("csv has %d bytes of %q, want %d", len(cells[id]), id, len(want))
+		}
+	}
+	must(t, os.RemoveAll(filepath.Join(c.TrainingPath(), "runs", string(id), "bundle")))
+	if got := lines()["just too long"]; got != strings.Repeat("é", 500)+"…" {
+		t.Errorf("without the bundle got %q", got)
+	}
+}

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	textLimit = 500   // runes of an item's text that a page shows and a search looks at
+	// TextLimit are the runes of an item's text that a page shows and a search looks at; what is cut ends in an ellipsis.
+	TextLimit = 500
 	chunkRows = 20000 // rows between which other writers get their turn
 )
 
@@ -77,7 +78,7 @@ func (c *itemChunk) add(n int, item api.BundleItem) error {
 			return err
 		}
 	}
-	return c.items.add(n, item.InstanceID, item.Split, cut(item.Text, textLimit))
+	return c.items.add(n, item.InstanceID, item.Split, cut(item.Text, TextLimit))
 }
 
 func (c *itemChunk) flush() error {

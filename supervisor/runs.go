@@ -2,11 +2,14 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"potato/api"
+	"potato/project"
 	"potato/store"
 )
 
@@ -190,12 +193,29 @@ func (s *Supervisor) Predictions(ctx context.Context, id api.RunID, f store.Pred
 	return s.db.PredictionsPage(ctx, id, f)
 }
 
-// ExportPredictions hands over every prediction that matches, in the order of the page, without holding them in memory.
-func (s *Supervisor) ExportPredictions(ctx context.Context, id api.RunID, f store.PredictionFilter, emit func(api.PredictionRow) error) error {
+// ExportPredictions hands over every prediction that matches, in the order of the page, without holding them in memory. Texts
+// are whole, as long as the run's bundle is there (T54).
+func (s *Supervisor) ExportPredictions(ctx context.Context, id api.RunID, f store.PredictionFilter, emit func(api.PredictionRow) error) (err error) {
 	if _, err := s.db.RunByID(ctx, id); err != nil {
 		return err
 	}
-	return s.db.StreamPredictions(ctx, id, f, emit)
+	var texts *project.Texts
+	if bundle, err := project.OpenBundle(s.folder(id).bundle()); err == nil {
+		texts = bundle.Texts(store.TextLimit)
+		defer func() { err = errors.Join(err, texts.Close()) }()
+	}
+	return s.db.StreamPredictions(ctx, id, f, func(row api.PredictionRow) error {
+		if texts != nil && strings.HasSuffix(row.Text, "…") {
+			text, err := texts.Of(row.Split, row.InstanceID)
+			if err != nil && !api.HasCode(err, "text_not_found") {
+				return err
+			}
+			if err == nil {
+				row.Text = text
+			}
+		}
+		return emit(row)
+	})
 }
 
 // Metrics is a run's scores as tables and curves.

@@ -1011,7 +1011,7 @@ export interface components {
             split: "val" | "test" | "unlabeled";
             /** @description The held-out item's label or labels; empty for unlabelled items */
             target: string[];
-            /** @description The item's text, cut to 500 characters */
+            /** @description The item's text; on a page of JSON cut to 500 characters, in exports whole as long as the run's files are there */
             text: string;
         };
         Problem: {
