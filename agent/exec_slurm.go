@@ -19,7 +19,7 @@ func (s *shim) inSlurm(start shimStart) int {
 	s.fence = &fence{dir: s.job.Dir, job: os.Getenv("SLURM_JOB_ID"), restart: number(os.Getenv("SLURM_RESTART_COUNT")), node: nodeName()}
 	s.reserve()
 	env := setEnv(os.Environ(), start.Env...)
-	python, err := trainers.FindPython(start.Argv[0], env)
+	python, err := trainers.FindPython(belowHome(start.Argv[0]), env)
 	if err != nil {
 		return s.statusOf(Exit{Reason: ReasonNoPython, Message: strings.ReplaceAll(err.Error(), "this machine", s.fence.node)})
 	}
@@ -108,4 +108,13 @@ func (f *fence) sign(exit *Exit) {
 	if f != nil {
 		exit.SlurmJob, exit.Restart, exit.Node = f.job, f.restart, f.node
 	}
+}
+
+// belowHome is an interpreter's path as the config means it: one with a slash that is not absolute is below the home.
+func belowHome(path string) string {
+	rest, home := strings.CutPrefix(path, "~/")
+	if !home && (filepath.IsAbs(path) || !strings.Contains(path, "/")) {
+		return path
+	}
+	return filepath.Join(os.Getenv("HOME"), rest)
 }

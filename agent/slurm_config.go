@@ -92,6 +92,9 @@ var reservedFlags = []string{
 func (c SlurmConfig) Check() error {
 	for _, arg := range c.SbatchArgs {
 		name, _, _ := strings.Cut(arg, "=")
+		if !strings.HasPrefix(arg, "--") && len(arg) > 2 { // -a0-2
+			name = arg[:2]
+		}
 		if slices.Contains(reservedFlags, name) {
 			return api.Invalidf("validation_failed", "sbatch_args may not have %s, which the submission itself needs otherwise", name).
 				WithHint("take it out of `sbatch_args`")

@@ -63,6 +63,7 @@ func TestSlurmConfigIsRefusedInOneSentence(t *testing.T) {
 		`{"prelude": ["a\nb"]}`:            `slurm.json: a line of prelude has a line break in it: "a\nb"`,
 		`{"env": {"A B": "1"}}`:            `slurm.json: env names "A B", which is no name of a variable`,
 		`{"sbatch_args": ["--array=1-9"]}`: `slurm.json: sbatch_args may not have --array, which the submission itself needs otherwise`,
+		`{"sbatch_args": ["-a0-2"]}`:       `slurm.json: sbatch_args may not have -a, which the submission itself needs otherwise`,
 		`["gpu"]`:                          `slurm.json: this is no JSON object of SLURM settings: json: cannot unmarshal array`,
 		`{`:                                `slurm.json: this is no JSON object of SLURM settings: unexpected end of JSON input`,
 	} {

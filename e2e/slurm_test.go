@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -8,12 +10,24 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"potato/runners/hosts/hoststest"
 )
 
 // Q1-Q5: a run through the scheduler, from both kinds of login shells; what it leaves is here and nothing is left there.
 func TestSlurmRun(t *testing.T) {
 	t.Parallel()
-	st := newSlurmStudy(t, map[string][]string{"gpus": {"gres: gpu:1", "prelude: [\"export GREETING='it works'\"]"}, "cpus": {"host: target-fish"}})
+	home, err := hoststest.Home(hoststest.Bash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(home, "python of "+t.Name()) // below the home, as the login shell would find it
+	_ = os.Remove(link)
+	if err := os.Symlink("/usr/bin/python3", link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(link) })
+	st := newSlurmStudy(t, map[string][]string{"gpus": {"job_python: \"~/" + filepath.Base(link) + "\"", "gres: gpu:1", "prelude: [\"export GREETING='it works'\"]"}, "cpus": {"host: target-fish"}})
 	s := st.start()
 	for _, backend := range []string{"gpus", "cpus"} {
 		id := st.submit(s, backend, map[string]any{"steps": 3})

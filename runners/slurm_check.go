@@ -103,19 +103,25 @@ func (s *SSH) judgeQueue(ctx context.Context, c *hosts.Conn, r *report, b projec
 			rc = text
 		}
 	}
-	for _, p := range partitions(sinfo) {
+	all := partitions(sinfo)
+	for _, p := range all {
 		r.add(api.CheckOK, "partition", "", "%s", p)
 	}
-	judgeStart(r, b, rc, start)
+	judgeStart(r, b, rc, start, all)
 	return nil
 }
 
 var wouldStart = regexp.MustCompile(`Job \d+ to start at (\S+) using .* on nodes? (\S+) in partition (\S+)`)
 
 // judgeStart reads the answer of sbatch --test-only.
-func judgeStart(r *report, b project.Backend, rc string, said []string) {
+func judgeStart(r *report, b project.Backend, rc string, said []string, all []partition) {
 	text := strings.Join(said, "\n")
 	if m := wouldStart.FindStringSubmatch(text); rc == "0" && m != nil {
+		// sbatch answers as if the partition were up.
+		if i := slices.IndexFunc(all, func(p partition) bool { return p.is(m[3]) }); i >= 0 && all[i].available != "up" {
+			r.add(api.CheckFail, "start", "choose another `partition`, or wait until the cluster's admins bring it up", "no job starts in partition %s, which is %s", m[3], all[i].available)
+			return
+		}
 		r.add(api.CheckOK, "start", "", "a job would start at %s (the cluster's clock) in partition %s", strings.Replace(m[1], "T", " ", 1), m[3])
 		return
 	}
@@ -143,6 +149,10 @@ type partition struct {
 	nodes, up              int
 	gpus, free             int
 }
+
+func (p partition) is(name string) bool { return p.name == name || p.name == name+theDefault }
+
+const theDefault = " (the default)"
 
 func (p partition) String() string {
 	text := fmt.Sprintf("partition %s: %s, jobs of up to %s, %d of %d nodes up", p.name, p.available, p.limit, p.up, p.nodes)
@@ -182,7 +192,7 @@ func partitions(lines []string) []partition {
 	}
 	for i := range all {
 		if name, ok := strings.CutSuffix(all[i].name, "*"); ok {
-			all[i].name = name + " (the default)"
+			all[i].name = name + theDefault
 		}
 	}
 	return all

@@ -57,6 +57,10 @@ func TestWhenAJobWouldStart(t *testing.T) {
 			"0", "sbatch: note: long jobs wait longer\nsbatch: Job 3 to start at 2026-11-29T19:23:35 using 1 processors on nodes node01 in partition long",
 			api.CheckOK, "a job would start at 2026-11-29 19:23:35 (the cluster's clock) in partition long",
 		},
+		"partition down": {
+			"0", "sbatch: Job 32 to start at 2026-11-29T19:23:35 using 1 processors on nodes node01 in partition down",
+			api.CheckFail, "no job starts in partition down, which is down",
+		},
 		"no such partition": {
 			"1", "sbatch: error: invalid partition specified: nosuch\nallocation failure: Invalid partition name specified",
 			api.CheckFail, "sbatch refuses a job with these settings: Invalid partition name specified",
@@ -72,7 +76,7 @@ func TestWhenAJobWouldStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &report{}
-			judgeStart(r, b, c.rc, strings.Split(c.said, "\n"))
+			judgeStart(r, b, c.rc, strings.Split(c.said, "\n"), []partition{{name: "long" + theDefault, available: "up"}, {name: "down", available: "down"}})
 			if len(r.Items) != 1 || r.Items[0].Level != c.level || r.Items[0].Text != c.want {
 				t.Errorf("got %+v, want %s %q", r.Items, c.level, c.want)
 			}

@@ -1,6 +1,7 @@
 package runners_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"potato/agent/agenttest"
 	"potato/agent/slurmtest"
 	"potato/api"
 	"potato/runners"
@@ -139,6 +141,17 @@ func TestSlurmProbe(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	})
+	t.Run("notices around the id", func(t *testing.T) {
+		t.Parallel()
+		wrap := bin(t, map[string]string{"sbatch": "#!/bin/sh\necho '*** Welcome to 1 cluster'\n/usr/bin/sbatch \"$@\" || exit\necho bye\n"})
+		text, _ := loginNode(t, "target", "prelude: [cd /]")
+		text = strings.Replace(text, "env: {", "env: {PATH: \""+wrap+":/usr/bin:/bin\", ", 1)
+		s := runners.NewSSH(runners.SSHOptions{Config: runnertest.Study(t, text), Hosts: hosts.Options{ConfigFile: hoststest.Get(t).Config}, Agent: "/bin/true"})
+		r := s.Check(t.Context(), runners.CheckOptions{Backend: "cluster", Probe: true, Trainer: runnertest.Trainer})
+		if !r.OK || !hasItem(r, api.CheckOK, " ran on a compute node: Python 3.") || hasItem(r, api.CheckOK, "Welcome") {
+			t.Errorf("got %+v", r)
+		}
+	})
 	t.Run("no such interpreter", func(t *testing.T) {
 		t.Parallel()
 		r := checkCluster(t, runners.CheckOptions{Probe: true}, "target", "job_python: /opt/none/python3")
@@ -153,4 +166,32 @@ func TestSlurmProbe(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	})
+}
+
+// Whoever leaves a check with --probe leaves no job and no folder on the cluster.
+func TestSlurmProbeIsLeft(t *testing.T) {
+	t.Parallel()
+	text, c := loginNode(t, "target", "sbatch_args: [\"--begin=now+600\", \"--comment=left\"]")
+	s := runners.NewSSH(runners.SSHOptions{Config: runnertest.Study(t, text), Hosts: hosts.Options{ConfigFile: hoststest.Get(t).Config}, Agent: "/bin/true"})
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Check(ctx, runners.CheckOptions{Backend: "cluster", Probe: true})
+	}()
+	jobs := func() string {
+		out, err := c.Command("squeue", "-h", "-n", "potato-check", "-o", "%i %k %T")
+		must(t, err)
+		var mine []string
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, " left ") {
+				mine = append(mine, strings.TrimSpace(line))
+			}
+		}
+		return strings.Join(mine, "; ")
+	}
+	agenttest.Wait(t, "the job to be submitted", func() (bool, string) { return jobs() != "", "no job" })
+	leave()
+	<-done
+	agenttest.Wait(t, "the job to be cancelled", func() (bool, string) { return jobs() == "", jobs() })
 }

@@ -92,14 +92,15 @@ func (s *SSH) try(ctx context.Context, c *hosts.Conn, b project.Backend, f hostF
 	for _, line := range b.Prelude {
 		prelude.WriteString("eval " + hosts.Quote(line) + " || { echo " + hosts.Quote("the line of prelude failed: "+line) + "; exit 1; }\n")
 	}
-	job := "python=" + hosts.Quote(jobPython(b)) + "\n" + strings.Replace(trialJob, "@PRELUDE@\n", prelude.String(), 1)
+	job := strings.NewReplacer("@PRELUDE@\n", prelude.String(), "@PYTHON@", hosts.Quote(jobPython(b))).Replace(trialJob)
 	for name, value := range map[string]string{
 		"probe_dir": f.Dir, "probe_program": probeProgram, "probe_job": job, "probe_job_env": exports.String(),
 		"probe_flags": quoteWords(s.slurmConfig(b).Flags()), "probe_seconds": strconv.Itoa(int(trialTime.Seconds()) - 10),
 	} {
 		env[name] = value
 	}
-	a, err := c.Run(ctx, hosts.Script{Text: strings.Replace(trialScript, "@CODE@", code, 1), Env: env})
+	// It stays when we leave, for a moment: it has a job to cancel.
+	a, err := c.Run(ctx, hosts.Script{Text: strings.Replace(trialScript, "@CODE@", code, 1), Env: env, Stays: true})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return trial{}, err
 	}

@@ -27,7 +27,12 @@ if ! answer=$(sbatch --parsable --export=NONE --no-requeue --job-name=potato-che
   tell refused <"$dir/refused"
   exit 0
 fi
-job=${answer%%;*}
+# The id may have a cluster after it, and a site's notices around it.
+job=$(printf '%s\n' "$answer" | tr -d '\r' | sed -n 's/^ *\([0-9][0-9]*\)\(;.*\)\{0,1\} *$/\1/p' | tail -n 1)
+if [ -z "$job" ]; then
+  printf '%s\n' "$answer" | tell refused
+  exit 0
+fi
 echo "job $job"
 end=$(($(date +%s) + probe_seconds))
 gone=0

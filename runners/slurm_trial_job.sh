@@ -1,6 +1,8 @@
 cd "$dir" || exit 72
 . ./job.env
 @PRELUDE@
+python=@PYTHON@
+cd "$dir" || exit 72
 case $python in
 "~") python=$HOME ;;
 "~/"*) python=$HOME/${python#??} ;;
