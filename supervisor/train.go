@@ -143,7 +143,7 @@ func (s *Supervisor) job(ctx context.Context, a *active, r store.Run) (runners.R
 	b, ok := s.backend(r.Backend)
 	runner := s.o.Runners[b.Type]
 	if !ok || runner == nil {
-		return nil, runners.Job{}, api.Conflictf("start_failed", "the backend %s of this run is no longer in the config", r.Backend)
+		return nil, runners.Job{}, api.Conflictf("start_failed", "the backend %s of this run is no longer in the config", r.Backend).WithHint("%s", stillThere(r))
 	}
 	spec, err := readSpec(s.folder(a.id).spec())
 	if err != nil {
@@ -207,6 +207,14 @@ func (s *Supervisor) finishedWith(ctx context.Context, a *active) error {
 	default:
 		return api.Unavailablef("worker_failed", "the worker reported a result and no predictions")
 	}
+}
+
+// stillThere says where work may go on that nobody can follow any more.
+func stillThere(r store.Run) string {
+	if r.Handle == nil || r.Handle.Host == "" {
+		return "put the backend back into the config, and start the run again"
+	}
+	return fmt.Sprintf("what the run has started may still be at work on %s, in %s: end it there (on a cluster, `squeue --me` and `scancel` on the login node)", r.Handle.Host, r.Handle.Dir)
 }
 
 // grace is never nothing: to an agent that means that nobody said how long it is.
