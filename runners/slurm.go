@@ -28,7 +28,7 @@ func (s *SSH) askSlurm(ctx context.Context, c *hosts.Conn, b project.Backend) (s
 	f := slurmFacts{path: map[string]string{}}
 	env := s.env(b)
 	env["probe_job_python"] = jobPython(b)
-	a, err := c.Run(ctx, hosts.Script{Text: slurmProbe, Env: env})
+	a, err := c.Run(ctx, hosts.Script{Text: hostPaths + slurmProbe, Env: env})
 	if err != nil {
 		return f, err
 	}

@@ -92,7 +92,7 @@ func (s *SSH) try(ctx context.Context, c *hosts.Conn, b project.Backend, f hostF
 	for _, line := range b.Prelude {
 		prelude.WriteString("eval " + hosts.Quote(line) + " || { echo " + hosts.Quote("the line of prelude failed: "+line) + "; exit 1; }\n")
 	}
-	job := strings.NewReplacer("@PRELUDE@\n", prelude.String(), "@PYTHON@", hosts.Quote(jobPython(b))).Replace(trialJob)
+	job := hostPaths + strings.NewReplacer("@PRELUDE@\n", prelude.String(), "@PYTHON@", hosts.Quote(jobPython(b))).Replace(trialJob)
 	for name, value := range map[string]string{
 		"probe_dir": f.Dir, "probe_program": probeProgram, "probe_job": job, "probe_job_env": exports.String(),
 		"probe_flags": quoteWords(s.slurmConfig(b).Flags()), "probe_seconds": strconv.Itoa(int(trialTime.Seconds()) - 10),

@@ -1,15 +1,8 @@
 cd "$dir" || exit 72
 . ./job.env
 @PRELUDE@
-python=@PYTHON@
 cd "$dir" || exit 72
-case $python in
-"~") python=$HOME ;;
-"~/"*) python=$HOME/${python#??} ;;
-/*) ;;
-*/*) python=$HOME/$python ;;
-*) python=$(command -v -- "$python") ;;
-esac
+python=$(interpreter @PYTHON@)
 {
   echo "path=$python"
   if [ -z "$python" ] || [ ! -e "$python" ]; then

@@ -21,6 +21,9 @@ import (
 	"potato/trainers"
 )
 
+//go:embed host_paths.sh
+var hostPaths string // before every script that needs it
+
 //go:embed ssh_probe.sh
 var probeScript string
 
@@ -64,7 +67,7 @@ func (s *SSH) probe(ctx context.Context, c *hosts.Conn, b project.Backend, withi
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	a, err := c.Run(ctx, hosts.Script{Text: strings.Replace(probeScript, "@CODE@", code, 1), Env: env, Stdout: &said})
+	a, err := c.Run(ctx, hosts.Script{Text: hostPaths + strings.Replace(probeScript, "@CODE@", code, 1), Env: env, Stdout: &said})
 	f := readFacts(said.String())
 	if err != nil && !(errors.Is(err, context.DeadlineExceeded) && f.told["host"]) {
 		return f, err

@@ -8,7 +8,6 @@ stop() {
 trap stop EXIT
 trap 'exit 1' HUP INT TERM PIPE
 
-absolute() { case $1 in "~") printf %s "$HOME" ;; "~/"*) printf %s "$HOME/${1#??}" ;; /*) printf %s "$1" ;; *) printf %s "$HOME/$1" ;; esac; }
 dir=$(absolute "$probe_dir")
 near=$dir
 while [ ! -d "$near" ] && [ "$near" != / ]; do near=$(dirname "$near"); done
@@ -56,11 +55,7 @@ smi() {
   cat "$tmp/smi.first"
   return $rc
 }
-# The interpreter: a name on PATH, or a path, below the home when it is no absolute one.
-case $probe_python in
-  "~"* | */*) python=$(absolute "$probe_python") ;;
-  *) python=$(command -v -- "$probe_python") ;;
-esac
+python=$(interpreter "$probe_python")
 [ -n "$probe_venv" ] && [ -f "$dir/$probe_venv/.potato-ready" ] && python=$dir/$probe_venv/bin/python
 python() {
   echo "path=$python"
