@@ -396,32 +396,46 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// H3: two servers that come to a host at the same moment do not take the same GPU.
-func TestSSHTwoServersTakeTwoGPUs(t *testing.T) {
-	t.Parallel()
+// withGPUs gives every host of the study so many GPUs, by a stand-in for nvidia-smi, and returns the paths of their locks. Their
+// names are the test's own: the locks are the whole machine's.
+func (st sshStudy) withGPUs(bin string, n int) (locks []string) {
+	st.t.Helper()
+	smi := "#!/bin/sh\n"
+	for i := range n {
+		uuid := fmt.Sprintf("GPU-%s-%d", filepath.Base(bin), i)
+		smi += fmt.Sprintf("echo '%d, NVIDIA L4, %s, 23034, 9000, 0, 8.9, 550.1'\n", i, uuid)
+		lock := "/tmp/potato-" + uuid + ".lock"
+		st.t.Cleanup(func() { _ = os.Remove(lock) })
+		locks = append(locks, lock)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755), os.Chmod(bin, 0o755)); err != nil {
+		st.t.Fatal(err)
+	}
+	config := strings.ReplaceAll(read(st.t, filepath.Join(st.dir, "config.yaml")), "gpus: none", `env: {PATH: "`+bin+`:/usr/bin:/bin"}`)
+	write(st.t, st.dir, "config.yaml", config)
+	return locks
+}
+
+// programs is a folder for stand-ins that every account may run.
+func programs(t *testing.T) string {
+	t.Helper()
 	bin, err := os.MkdirTemp("/tmp", "potato-smi-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(bin) })
-	// Names of the test's own: the locks are the whole machine's.
-	name := filepath.Base(bin)
-	t.Cleanup(func() {
-		locks, _ := filepath.Glob("/tmp/potato-GPU-" + name + "*.lock")
-		for _, l := range locks {
-			_ = os.Remove(l)
-		}
-	})
-	smi := fmt.Sprintf("#!/bin/sh\nprintf '0, NVIDIA L4, GPU-%s-a, 23034, 9000, 0, 8.9, 550.1\\n1, NVIDIA L4, GPU-%s-b, 23034, 9000, 0, 8.9, 550.1\\n'\n", name, name)
-	if err := errors.Join(os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755), os.Chmod(bin, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	return bin
+}
+
+// H3: two servers that come to a host at the same moment do not take the same GPU.
+func TestSSHTwoServersTakeTwoGPUs(t *testing.T) {
+	t.Parallel()
+	bin := programs(t)
 	seen := map[string]bool{}
 	var ends []func()
 	for range 2 {
 		st := newSSHStudy(t)
-		config := strings.ReplaceAll(read(t, filepath.Join(st.dir, "config.yaml")), "gpus: none", `env: {PATH: "`+bin+`:/usr/bin:/bin"}`)
-		write(t, st.dir, "config.yaml", config)
+		st.withGPUs(bin, 2)
 		s := st.start()
 		id := st.post(s, "native", true)
 		s.wait(id, "fitting", func(r run) bool { return r.Step == "fitting" })
@@ -444,20 +458,8 @@ func TestSSHTwoServersTakeTwoGPUs(t *testing.T) {
 // H3: an agent that dies lets no other server have the GPU on which its worker goes on.
 func TestSSHDeadAgentKeepsItsGPU(t *testing.T) {
 	t.Parallel()
-	bin, err := os.MkdirTemp("/tmp", "potato-smi-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(bin) })
-	lock := "/tmp/potato-GPU-" + filepath.Base(bin) + ".lock"
-	t.Cleanup(func() { _ = os.Remove(lock) })
-	smi := fmt.Sprintf("#!/bin/sh\necho '0, NVIDIA L4, GPU-%s, 23034, 9000, 0, 8.9, 550.1'\n", filepath.Base(bin))
-	if err := errors.Join(os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755), os.Chmod(bin, 0o755)); err != nil {
-		t.Fatal(err)
-	}
 	st := newSSHStudy(t)
-	config := strings.ReplaceAll(read(t, filepath.Join(st.dir, "config.yaml")), "gpus: none", `env: {PATH: "`+bin+`:/usr/bin:/bin"}`)
-	write(t, st.dir, "config.yaml", config)
+	lock := st.withGPUs(programs(t), 1)[0]
 	s := st.start()
 	id := st.post(s, "native", true)
 	s.wait(id, "fitting", func(r run) bool { return r.Step == "fitting" })
